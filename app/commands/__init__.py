@@ -1,0 +1,1 @@
+"""The sub-commands of `colibri`, one small file each."""
