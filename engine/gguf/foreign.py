@@ -77,7 +77,8 @@ def _name_text(head: bytes) -> tuple[str, str] | None:
             f"a Git LFS pointer, which stands for a file{holds} and does not hold it",
             "Run `git lfs pull` in its folder, or download the file itself.",
         )
-    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    head = head.removeprefix(b"\xef\xbb\xbf")
+    text = head.lstrip()
     lower = text[:64].lower()
     if lower.startswith((b"<!doctype html", b"<html", b"<head", b"<!--")):
         return "an HTML page, perhaps the error page of a download", _DOWNLOAD

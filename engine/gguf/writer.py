@@ -68,7 +68,8 @@ class GGUFWriter:
         try:
             self._values[key] = _encode(value, type)
         except (TypeError, ValueError) as error:
-            raise error.__class__(f"key {key!r}: {error}") from error
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"key {key!r}: {error}") from error
 
     def add_tensor(
         self, name: str, type: TensorType, shape: Sequence[int], data: TensorData | Callable[[], TensorData]

@@ -100,6 +100,7 @@ def test_an_empty_list_with_a_type_is_kept(tmp_path: Path) -> None:
         ("k", 1, ValueType.BOOL, "expected True or False"),
         ("k", True, ValueType.UINT8, "expected a number"),
         ("k", None, None, "found NoneType"),
+        ("k", "\ud800", None, "key 'k': 'utf-8' codec can't encode"),
         ("k", np.arange(4).reshape(2, 2), None, "one dimension, found 2"),
         ("k", np.array([300]), ValueType.UINT8, "fit UINT8, found 300 to 300"),
         ("k", np.arange(3), ValueType.ARRAY, "elements"),
