@@ -1,0 +1,1 @@
+"""The conversation: chat list, messages, Markdown, composer."""

@@ -1,0 +1,113 @@
+"""Colours source code: pygments tokens become text formats of the theme."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtGui import QBrush, QTextCharFormat, QTextDocument, QTextLayout
+
+from ui.theme import current_theme
+
+if TYPE_CHECKING:
+    from pygments.lexer import Lexer
+
+_COLORS = (  # the first prefix that fits wins
+    ("Token.Comment.Preproc", "code_builtin"),
+    ("Token.Comment", "code_comment"),
+    ("Token.Keyword.Type", "code_type"),
+    ("Token.Keyword", "code_keyword"),
+    ("Token.Operator.Word", "code_keyword"),
+    ("Token.Literal.String", "code_string"),
+    ("Token.Literal.Number", "code_number"),
+    ("Token.Name.Function", "code_function"),
+    ("Token.Name.Class", "code_type"),
+    ("Token.Name.Namespace", "code_type"),
+    ("Token.Name.Decorator", "code_builtin"),
+    ("Token.Name.Builtin", "code_builtin"),
+    ("Token.Name.Exception", "code_type"),
+    ("Token.Name.Tag", "code_keyword"),
+    ("Token.Name.Attribute", "code_function"),
+    ("Token.Operator", "code_operator"),
+    ("Token.Punctuation", "code_operator"),
+    ("Token.Generic.Heading", "code_function"),
+    ("Token.Generic.Deleted", "code_error"),
+    ("Token.Generic.Inserted", "code_string"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A run of one colour, as offsets into the whole text."""
+
+    start: int
+    length: int
+    token: str
+
+
+@lru_cache(maxsize=64)
+def _lexer(language: str) -> Lexer | None:
+    from pygments.lexers import get_lexer_by_name  # noqa: PLC0415  (half the start-up time of pygments is its lexers)
+    from pygments.util import ClassNotFound  # noqa: PLC0415
+
+    try:
+        return get_lexer_by_name(language, stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        return None
+
+
+@lru_cache(maxsize=512)
+def _color_of(kind: Any) -> str:
+    name = str(kind)
+    return next((color for prefix, color in _COLORS if name.startswith(prefix)), "")
+
+
+def language_name(language: str) -> str:
+    """The name to show for a fence's language, e.g. "python" -> "Python"."""
+    lexer = _lexer(language) if language else None
+    return str(lexer.name) if lexer is not None else language
+
+
+def spans(code: str, language: str) -> list[Span]:
+    """The coloured runs of ``code``; none when the language is unknown."""
+    lexer = _lexer(language) if language else None
+    if lexer is None:
+        return []
+    found: list[Span] = []
+    offset = 0
+    for kind, value in lexer.get_tokens(code):
+        color = _color_of(kind)
+        if color and not value.isspace():
+            found.append(Span(offset, len(value), color))
+        offset += len(value)
+    return found
+
+
+def apply_spans(document: QTextDocument, found: list[Span]) -> None:
+    """Colour a document that holds exactly the highlighted text, line by line, without touching the text."""
+    theme = current_theme()
+    formats: dict[str, QTextCharFormat] = {}
+    by_line: dict[int, list[QTextLayout.FormatRange]] = {}
+    for span in found:
+        start, end = span.start, span.start + span.length
+        while start < end:
+            block = document.findBlock(start)
+            if not block.isValid():
+                break
+            stop = min(end, block.position() + block.length() - 1)
+            if stop > start:
+                char = formats.get(span.token)
+                if char is None:
+                    char = formats[span.token] = QTextCharFormat()
+                    char.setForeground(QBrush(theme.color(span.token)))
+                    char.setFontItalic(span.token == "code_comment")
+                piece = QTextLayout.FormatRange()
+                piece.start, piece.length, piece.format = start - block.position(), stop - start, char
+                by_line.setdefault(block.blockNumber(), []).append(piece)
+            start = block.position() + block.length()
+    block = document.begin()
+    while block.isValid():
+        block.layout().setFormats(by_line.get(block.blockNumber(), []))
+        block = block.next()
+    document.markContentsDirty(0, document.characterCount())

@@ -1,0 +1,356 @@
+"""Draws one message: bubble or answer, its state, and the actions that appear under the pointer."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QRectF, Qt, QTimer, Signal
+from PySide6.QtGui import QAction, QContextMenuEvent, QEnterEvent, QFocusEvent, QGuiApplication, QPainter, QPaintEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QPushButton, QWidget
+
+from ui import format as fmt
+from ui.chat.markdown_view import MarkdownView
+from ui.chat.prose_view import ProseView
+from ui.chat.shown_message import MessageState, ShownMessage
+from ui.theme import current_theme, themed_pixmap
+from ui.widgets.icon_button import IconButton
+from ui.widgets.meter import Meter
+from ui.widgets.thinking_dots import ThinkingDots
+
+_COPIED_MS = 1600
+_BUBBLE_PADDING_X, _BUBBLE_PADDING_Y, _BUBBLE_RADIUS = 15, 10, 16
+_BUBBLE_SHARE = 0.82
+_ACTIONS_HEIGHT, _GAP_BELOW, _PROGRESS_HEIGHT = 28, 10, 26
+_LINE_SEPARATOR = "   ·   "
+
+
+class ErrorBox(QFrame):
+    """Says what went wrong and offers to try again."""
+
+    retry = Signal()
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("ErrorBox")
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(14, 11, 12, 11)
+        layout.setSpacing(11)
+        self._icon = QLabel(self)
+        self._text = QLabel(self)
+        self._text.setWordWrap(True)
+        self._text.setTextFormat(Qt.TextFormat.PlainText)
+        self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        button = QPushButton(self.tr("Try again"), self)
+        button.setAccessibleName(self.tr("Try again"))
+        button.clicked.connect(self.retry)
+        layout.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
+        layout.addWidget(self._text, 1)
+        layout.addWidget(button, 0, Qt.AlignmentFlag.AlignVCenter)
+        self.restyle()
+
+    def set_text(self, text: str) -> None:
+        self._text.setText(text)
+        self.setAccessibleName(text)
+
+    def restyle(self) -> None:
+        size = current_theme().px(18)
+        self._icon.setPixmap(themed_pixmap("warning", "danger", size, self.devicePixelRatioF()))
+
+
+class ProgressRow(QWidget):
+    """Dots while the model thinks; while it reads the prompt, how far it is."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(10)
+        self._dots = ThinkingDots(self)
+        self._label = QLabel(self)
+        self._label.setProperty("tone", "muted")
+        self._meter = Meter(self)
+        for widget in (self._dots, self._label, self._meter):
+            layout.addWidget(widget)
+        layout.addStretch(1)
+
+    def show_state(self, message: ShownMessage) -> None:
+        is_reading = message.state is MessageState.READING and message.n_to_read > 0
+        if is_reading:
+            text = self.tr("Reading prompt {done} / {total}").format(
+                done=fmt.count(message.n_read), total=fmt.count(message.n_to_read)
+            )
+            self._meter.set_fraction(message.n_read / message.n_to_read)
+        else:
+            text = self.tr("Thinking…")
+        self._label.setText(text)
+        self._meter.setVisible(is_reading)
+        self.setAccessibleName(text)
+
+    @property
+    def text(self) -> str:
+        return self._label.text()
+
+
+class ActionRow(QWidget):
+    """Copy, regenerate or edit, the branch switcher, and the figures of an answer."""
+
+    copy = Signal()
+    regenerate = Signal()
+    edit = Signal()
+    step = Signal(int)
+
+    def __init__(self, parent: QWidget, *, is_user: bool) -> None:
+        super().__init__(parent)
+        self._is_user = is_user
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 2, 0, 0)
+        layout.setSpacing(2)
+        self._previous = IconButton("chevron-left", self.tr("Previous version"), self, size=24, icon_size=14)
+        self._position = QLabel(self)
+        self._position.setProperty("tone", "small")
+        self._next = IconButton("chevron-right", self.tr("Next version"), self, size=24, icon_size=14)
+        self.copy_button = IconButton("copy", self.tr("Copy message"), self, size=26, icon_size=15)
+        if is_user:
+            self.redo_button = IconButton("edit", self.tr("Edit message"), self, size=26, icon_size=15)
+            self.redo_button.clicked.connect(self.edit)
+        else:
+            self.redo_button = IconButton("regenerate", self.tr("Regenerate answer"), self, size=26, icon_size=15)
+            self.redo_button.clicked.connect(self.regenerate)
+        self._figures = QLabel(self)
+        self._figures.setProperty("tone", "faint")
+        self._previous.clicked.connect(lambda: self.step.emit(-1))
+        self._next.clicked.connect(lambda: self.step.emit(1))
+        self.copy_button.clicked.connect(self._on_copy)
+        self._restore = QTimer(self)
+        self._restore.setSingleShot(True)
+        self._restore.timeout.connect(self._show_copy_icon)
+        switcher = (self._previous, self._position, self._next)
+        if is_user:
+            layout.addStretch(1)
+        for widget in (*switcher, self.copy_button, self.redo_button):
+            layout.addWidget(widget)
+        layout.addSpacing(8)
+        layout.addWidget(self._figures)
+        if not is_user:
+            layout.addStretch(1)
+
+    def show_message(self, message: ShownMessage) -> None:
+        has_siblings = message.n_siblings > 1
+        for widget in (self._previous, self._position, self._next):
+            widget.setVisible(has_siblings)
+        self._position.setText(f"{message.sibling_index + 1}/{message.n_siblings}")
+        self._previous.setEnabled(message.sibling_index > 0)
+        self._next.setEnabled(message.sibling_index + 1 < message.n_siblings)
+        self.redo_button.setEnabled(not message.state.is_live)
+        self._figures.setText(self.figures(message))
+        self._figures.setVisible(not self._is_user)
+
+    def figures(self, message: ShownMessage) -> str:
+        """ "38.2 tok/s · first token 210 ms · 187 tokens", with what is known."""
+        parts = []
+        if message.state is MessageState.STOPPED:
+            parts.append(self.tr("Stopped"))
+        if message.was_cut:
+            parts.append(self.tr("Cut at the length limit"))
+        if message.tokens_per_second > 0:
+            parts.append(fmt.rate(message.tokens_per_second))
+        if message.ttft_ms > 0:
+            parts.append(self.tr("first token {time}").format(time=fmt.duration(message.ttft_ms)))
+        if message.n_tokens > 0:
+            parts.append(self.tr("{count} tokens").format(count=fmt.count(message.n_tokens)))
+        if message.model:
+            parts.append(message.model)
+        return _LINE_SEPARATOR.join(parts)
+
+    def _on_copy(self) -> None:
+        self.copy.emit()
+        self.copy_button.set_icon("check", "ok")
+        self._restore.start(_COPIED_MS)
+
+    def _show_copy_icon(self) -> None:
+        self.copy_button.set_icon("copy", "text_muted")
+
+
+class MessageView(QWidget):
+    """Measured with :meth:`height_for` and placed by the conversation; holds no truth of its own."""
+
+    regenerate_requested = Signal(int)
+    edit_requested = Signal(int)
+    branch_requested = Signal(int, int)
+    resized = Signal()
+
+    def __init__(self, message: ShownMessage, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._message = message
+        self._is_last = False
+        self._text: MarkdownView | ProseView
+        if message.is_user and "```" not in message.text:
+            self._text = ProseView(self)
+        else:
+            self._text = MarkdownView(self)
+        self._progress: ProgressRow | None = None
+        self._error: ErrorBox | None = None
+        self.actions_row = ActionRow(self, is_user=message.is_user)
+        self.actions_row.copy.connect(self.copy)
+        self.actions_row.regenerate.connect(lambda: self.regenerate_requested.emit(self._message.id))
+        self.actions_row.edit.connect(lambda: self.edit_requested.emit(self._message.id))
+        self.actions_row.step.connect(lambda step: self.branch_requested.emit(self._message.id, step))
+        self.actions_row.hide()
+        self._bubble = QRectF()
+        self._written: tuple[str, bool] | None = None
+        self.set_message(message)
+
+    @property
+    def message(self) -> ShownMessage:
+        return self._message
+
+    @property
+    def content(self) -> MarkdownView | ProseView:
+        """The widget that shows the text."""
+        return self._text
+
+    def set_message(self, message: ShownMessage) -> None:
+        """Show what has changed in the message."""
+        self._message = message
+        is_final = not message.state.is_live
+        if self._written != (message.text, is_final):
+            self._written = (message.text, is_final)
+            if isinstance(self._text, MarkdownView):
+                self._text.set_text(message.text, is_final=is_final)
+            else:
+                self._text.set_plain_text(message.text)
+        self._text.setVisible(bool(message.text))
+        self._show_progress(message)
+        self._show_error(message)
+        self.actions_row.show_message(message)
+        self._show_actions()
+        author = self.tr("You") if message.is_user else self.tr("Answer")
+        self.setAccessibleName(f"{author}: {message.text[:200]}")
+
+    def _show_progress(self, message: ShownMessage) -> None:
+        is_waiting = message.state.is_live and not message.text
+        if is_waiting and self._progress is None:
+            self._progress = ProgressRow(self)
+        if self._progress is not None:
+            self._progress.setVisible(is_waiting)
+            if is_waiting:
+                self._progress.show_state(message)
+
+    def _show_error(self, message: ShownMessage) -> None:
+        is_error = message.state is MessageState.ERROR
+        if is_error and self._error is None:
+            self._error = ErrorBox(self)
+            self._error.retry.connect(lambda: self.regenerate_requested.emit(self._message.id))
+        if self._error is not None:
+            self._error.setVisible(is_error)
+            if is_error:
+                self._error.set_text(message.error or self.tr("The answer could not be finished."))
+
+    def set_last(self, is_last: bool) -> None:
+        """The last message keeps its actions in sight."""
+        if is_last != self._is_last:
+            self._is_last = is_last
+            self._show_actions()
+
+    def _show_actions(self) -> None:
+        wanted = self.underMouse() or (self._is_last and not self._message.is_user) or self._has_focus_inside()
+        self.actions_row.setVisible(wanted and not self._message.state.is_live)
+
+    def _has_focus_inside(self) -> bool:
+        focus = QGuiApplication.focusObject()
+        return isinstance(focus, QWidget) and self.isAncestorOf(focus)
+
+    def enterEvent(self, event: QEnterEvent) -> None:
+        super().enterEvent(event)
+        self._show_actions()
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self._show_actions()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self._show_actions()
+
+    def copy(self) -> None:
+        """Put the message, as it was written, on the clipboard."""
+        QGuiApplication.clipboard().setText(self._message.text)
+
+    def selected_text(self) -> str:
+        if isinstance(self._text, MarkdownView):
+            return self._text.selected_text()
+        return self._text.createMimeDataFromSelection().text()
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        menu = QMenu(self)
+        selected = self.selected_text()
+        if selected:
+            copy_selected = QAction(self.tr("Copy selection"), menu)
+            copy_selected.triggered.connect(lambda: QGuiApplication.clipboard().setText(selected))
+            menu.addAction(copy_selected)
+        menu.addAction(self.tr("Copy message"), self.copy)
+        if not self._message.state.is_live:
+            if self._message.is_user:
+                menu.addAction(self.tr("Edit message"), self.actions_row.edit.emit)
+            else:
+                menu.addAction(self.tr("Regenerate answer"), self.actions_row.regenerate.emit)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.popup(event.globalPos())
+
+    def height_for(self, width: int) -> int:
+        """Lay the parts out for ``width`` and return the height they take."""
+        theme = current_theme()
+        y = self._place_bubble(width) if self._message.is_user else self._place_answer(width)
+        actions_height = theme.px(_ACTIONS_HEIGHT)
+        self.actions_row.setGeometry(0, y, width, actions_height)
+        return y + actions_height + theme.px(_GAP_BELOW)
+
+    def _place_bubble(self, width: int) -> int:
+        theme = current_theme()
+        padding_x, padding_y = theme.px(_BUBBLE_PADDING_X), theme.px(_BUBBLE_PADDING_Y)
+        widest = round(width * _BUBBLE_SHARE) - 2 * padding_x
+        text = self._text
+        text_width = min(widest, text.natural_width()) if isinstance(text, ProseView) else widest
+        height = self._text.height_for(text_width)
+        x = width - text_width - padding_x
+        self._text.setGeometry(x, padding_y, text_width, height)
+        self._bubble = QRectF(x - padding_x, 0, text_width + 2 * padding_x, height + 2 * padding_y)
+        return round(self._bubble.height())
+
+    def _place_answer(self, width: int) -> int:
+        theme = current_theme()
+        y = 0
+        if self._message.text:
+            height = self._text.height_for(width)
+            self._text.setGeometry(0, 0, width, height)
+            if isinstance(self._text, MarkdownView):
+                self._text.place(width)
+            y += height
+        if self._progress is not None and not self._progress.isHidden():
+            height = theme.px(_PROGRESS_HEIGHT)
+            self._progress.setGeometry(0, y, width, height)
+            y += height
+        if self._error is not None and not self._error.isHidden():
+            layout = self._error.layout()
+            height = max(layout.heightForWidth(width), layout.minimumSize().height()) if layout else 0
+            self._error.setGeometry(0, y, width, height)
+            y += height + theme.px(4)
+        return y
+
+    def restyle(self) -> None:
+        """Take over a changed theme."""
+        if isinstance(self._text, MarkdownView):
+            self._text.restyle()
+        else:
+            self._text.restyle_plain(self._message.text)
+        if self._error is not None:
+            self._error.restyle()
+        self.update()
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        if self._message.is_user:
+            theme = current_theme()
+            painter = QPainter(self)
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(theme.color("bubble"))
+            radius = min(theme.px(_BUBBLE_RADIUS), self._bubble.height() / 2)
+            painter.drawRoundedRect(self._bubble, radius, radius)

@@ -1,0 +1,202 @@
+"""Shows a run of Markdown blocks (paragraphs, lists, quotes, headings, one table) as selectable text."""
+
+from __future__ import annotations
+
+import math
+
+from markdown_it.token import Token
+from PySide6.QtCore import QMimeData, QPoint, QPointF, QRectF, QSize, Qt, QUrl
+from PySide6.QtGui import (
+    QContextMenuEvent,
+    QDesktopServices,
+    QFontMetricsF,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QTextBlock,
+    QTextCursor,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QTextEdit, QWidget
+
+from ui.chat.document_writer import CODE_INDENT, QUOTE_INDENT, BlockProperty, DocumentWriter, is_safe_link
+from ui.theme import current_theme
+
+_LONG_LINE = 400  # characters: wider than any bubble
+
+
+class StaticTextEdit(QTextEdit):
+    """A read-only text that is as high as its content and leaves scrolling to the conversation."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setReadOnly(True)
+        self.setFrameShape(QTextEdit.Shape.NoFrame)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setTextInteractionFlags(
+            Qt.TextInteractionFlag.TextSelectableByMouse
+            | Qt.TextInteractionFlag.TextSelectableByKeyboard
+            | Qt.TextInteractionFlag.LinksAccessibleByMouse
+            | Qt.TextInteractionFlag.LinksAccessibleByKeyboard
+        )
+        self.viewport().setAutoFillBackground(False)
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        self.document().setUndoRedoEnabled(False)
+        self.document().setDocumentMargin(0)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, 0)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        event.ignore()
+
+    def createMimeDataFromSelection(self) -> QMimeData:
+        data = QMimeData()
+        text = self.textCursor().selection().toPlainText()
+        data.setText(text.replace("\u2009", "").replace("\u2028", "\n"))
+        return data
+
+
+class ProseView(StaticTextEdit):
+    """Blocks are appended with :meth:`add_block`; what was appended is never written again."""
+
+    def __init__(self, parent: QWidget | None = None, text_size: float = 15) -> None:
+        super().__init__(parent)
+        self._text_size = text_size
+        self._writer = DocumentWriter(self.document(), text_size)
+        self.setAccessibleName(self.tr("Message text"))
+        self._pressed_link = ""
+        self.viewport().setMouseTracking(True)
+
+    def add_block(self, block: list[Token]) -> None:
+        """Write one more top-level block at the end."""
+        self._writer.write(block)
+
+    def set_block(self, block: list[Token]) -> None:
+        """Write one block in place of everything there is."""
+        self._writer.clear()
+        self._writer.write(block)
+
+    def set_plain_text(self, text: str) -> None:
+        """Show text as it is, without reading Markdown in it."""
+        self._writer.write_plain(text)
+
+    def restyle_plain(self, text: str) -> None:
+        """Show plain text again with the theme now in force."""
+        self._writer = DocumentWriter(self.document(), self._text_size)
+        self._writer.write_plain(text)
+
+    def is_empty(self) -> bool:
+        return self.document().isEmpty()
+
+    def height_for(self, width: int) -> int:
+        document = self.document()
+        if round(document.textWidth()) != width:
+            # the text edit answers a new size by laying out for its own, still older, width
+            document.documentLayout().blockSignals(True)
+            document.setTextWidth(width)
+            height = document.size().height()
+            document.documentLayout().blockSignals(False)
+            self.viewport().update()
+            return math.ceil(height)
+        return math.ceil(document.size().height())
+
+    def natural_width(self) -> int:
+        """The width that the text would take without any wrapping."""
+        metrics = QFontMetricsF(current_theme().font(self._text_size))
+        lines = self.document().toPlainText().split("\n")
+        return round(max(metrics.horizontalAdvance(line[:_LONG_LINE]) for line in lines) + 2.5)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self.viewport())
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        self._paint_marks(painter, event.rect().top(), event.rect().bottom())
+        painter.end()
+        super().paintEvent(event)
+
+    def _paint_marks(self, painter: QPainter, top: int, bottom: int) -> None:
+        layout = self.document().documentLayout()
+        block = self.document().begin()
+        while block.isValid():
+            block_format = block.blockFormat()
+            if block_format.propertyCount():
+                rect = layout.blockBoundingRect(block)
+                if rect.top() > bottom:
+                    break
+                if rect.bottom() >= top - rect.height():
+                    self._paint_mark(painter, block, rect)
+            block = block.next()
+
+    def _paint_mark(self, painter: QPainter, block: QTextBlock, rect: QRectF) -> None:
+        theme = current_theme()
+        block_format = block.blockFormat()
+        marker = str(block_format.property(BlockProperty.MARKER) or "")
+        if marker:
+            self._paint_marker(painter, block, rect, marker)
+        painter.setPen(Qt.PenStyle.NoPen)
+        depth = block_format.intProperty(BlockProperty.QUOTE_DEPTH)
+        bottom = rect.bottom()
+        following = block.next()
+        if depth and following.isValid() and following.blockFormat().intProperty(BlockProperty.QUOTE_DEPTH):
+            bottom = self.document().documentLayout().blockBoundingRect(following).top()
+        for level in range(depth):
+            painter.setBrush(theme.color("border_strong"))
+            painter.drawRect(QRectF(level * theme.px(QUOTE_INDENT), rect.top(), 3, bottom - rect.top()))
+        if block_format.boolProperty(BlockProperty.RULE):
+            painter.setBrush(theme.color("border"))
+            painter.drawRect(QRectF(0, rect.center().y(), self.viewport().width(), 1))
+        if block_format.boolProperty(BlockProperty.CODE):
+            left = block_format.leftMargin() - theme.px(CODE_INDENT)
+            painter.setBrush(theme.color("code_background"))
+            painter.drawRect(QRectF(left, rect.top(), self.viewport().width() - left, rect.height() + 1))
+
+    def _paint_marker(self, painter: QPainter, block: QTextBlock, rect: QRectF, marker: str) -> None:
+        """A bullet or a number in the space before the item's first line."""
+        theme = current_theme()
+        line = block.layout().lineAt(0)
+        if not line.isValid():
+            return
+        right = block.blockFormat().leftMargin() - theme.px(9)
+        baseline = block.layout().position().y() + line.y() + line.ascent()
+        if marker == "•":
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(theme.color("text_faint"))
+            radius = theme.px(5) / 2
+            painter.drawEllipse(QPointF(right - radius - 1, baseline - theme.px(5)), radius, radius)
+        else:
+            painter.setFont(theme.font(self._text_size))
+            painter.setPen(theme.color("text_muted"))
+            width = painter.fontMetrics().horizontalAdvance(marker)
+            painter.drawText(QPointF(right - width + theme.px(2), baseline), marker)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self._pressed_link = self._link_at(event.position().toPoint())
+        super().mousePressEvent(event)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        super().mouseReleaseEvent(event)
+        link = self._link_at(event.position().toPoint())
+        is_click = event.button() == Qt.MouseButton.LeftButton and not self.textCursor().hasSelection()
+        if is_click and link and link == self._pressed_link:
+            self.open_link(link)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        super().mouseMoveEvent(event)
+        over_link = bool(self._link_at(event.position().toPoint()))
+        self.viewport().setCursor(Qt.CursorShape.PointingHandCursor if over_link else Qt.CursorShape.IBeamCursor)
+
+    def _link_at(self, position: QPoint) -> str:
+        return self.anchorAt(position)
+
+    def open_link(self, link: str) -> bool:
+        """Hand a web address to the desktop's browser; anything else is left alone."""
+        return is_safe_link(link) and QDesktopServices.openUrl(QUrl(link))
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        event.ignore()  # the message shows its own menu
+
+    def clear_selection(self) -> None:
+        cursor: QTextCursor = self.textCursor()
+        cursor.clearSelection()
+        self.setTextCursor(cursor)

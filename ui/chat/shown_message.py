@@ -1,0 +1,44 @@
+"""What the conversation needs to know of one message to draw it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class MessageState(StrEnum):
+    WAITING = "waiting"  # asked for, the engine has not begun
+    READING = "reading"  # the prompt is being read
+    STREAMING = "streaming"
+    COMPLETE = "complete"
+    STOPPED = "stopped"
+    ERROR = "error"
+
+    @property
+    def is_live(self) -> bool:
+        """Whether more may come."""
+        return self in {MessageState.WAITING, MessageState.READING, MessageState.STREAMING}
+
+
+@dataclass(frozen=True, slots=True)
+class ShownMessage:
+    """``n_read`` of ``n_to_read`` prompt tokens are meant while the state is READING."""
+
+    id: int
+    role: str
+    text: str = ""
+    state: MessageState = MessageState.COMPLETE
+    error: str = ""
+    n_read: int = 0
+    n_to_read: int = 0
+    n_tokens: int = 0
+    tokens_per_second: float = 0.0
+    ttft_ms: float = 0.0
+    model: str = ""
+    sibling_index: int = 0
+    n_siblings: int = 1
+    was_cut: bool = False  # the answer ended because the length or the context was used up
+
+    @property
+    def is_user(self) -> bool:
+        return self.role == "user"

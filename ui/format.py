@@ -1,0 +1,45 @@
+"""Numbers as people read them: grouped digits, sizes, seconds."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QCoreApplication, QLocale
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("Format", text)
+
+
+def count(number: int) -> str:
+    """1024 -> "1,024", grouped as the language does."""
+    return QLocale().toString(number)
+
+
+def size(n_bytes: int) -> str:
+    """98362432 -> "98 MB"; decimal units, as file managers show them."""
+    value = float(n_bytes)
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if value < 1000 or unit == "TB":
+            digits = 1 if value < 10 and unit in {"GB", "TB"} else 0
+            return f"{QLocale().toString(value, 'f', digits)} {unit}"
+        value /= 1000
+    return ""
+
+
+def rate(tokens_per_second: float) -> str:
+    """38.24 -> "38.2 tok/s"."""
+    digits = 1 if tokens_per_second < 100 else 0
+    return _tr("{rate} tok/s").format(rate=QLocale().toString(tokens_per_second, "f", digits))
+
+
+def duration(ms: float) -> str:
+    """A short time: "84 ms" or "1.2 s"."""
+    if ms < 1000:
+        return _tr("{ms} ms").format(ms=QLocale().toString(round(ms)))
+    return _tr("{s} s").format(s=QLocale().toString(ms / 1000, "f", 1))
+
+
+def time_left(seconds: float) -> str:
+    """A rough remaining time: "20 s left", "3 min left"."""
+    if seconds < 90:
+        return _tr("{n} s left").format(n=max(1, round(seconds)))
+    return _tr("{n} min left").format(n=round(seconds / 60))

@@ -1,0 +1,1 @@
+"""Choosing and loading a model."""

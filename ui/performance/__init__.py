@@ -1,0 +1,1 @@
+"""Live panels that show the engine at work."""

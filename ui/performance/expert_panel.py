@@ -1,0 +1,199 @@
+"""The dock that shows the experts at work, or says plainly why there is nothing to show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from PySide6.QtCore import QElapsedTimer, QRectF, QSize, Qt, QTimer
+from PySide6.QtGui import QHideEvent, QLinearGradient, QPainter, QPaintEvent, QShowEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QStackedLayout, QVBoxLayout, QWidget
+
+from ui import format as fmt
+from ui.performance.heat_map import HeatMap, heat_stops
+from ui.theme import current_theme, themed_pixmap
+
+POLL_MS = 33
+
+
+class ExpertSource(Protocol):
+    """What the panel reads: the engine's telemetry, which any thread may look at."""
+
+    expert_counts: object
+    last_experts: object
+    moe_layers: list[int]
+
+
+class Legend(QWidget):
+    """The ramp from rarely to often, and the mark of the newest token."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAccessibleName(self.tr("Legend: from rarely to often called; marked: experts of the newest token"))
+        current_theme().changed.connect(self.update)
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, current_theme().px(20))
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        theme = current_theme()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setFont(theme.font(11))
+        metrics = painter.fontMetrics()
+        middle = self.height() / 2
+        align = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
+        x = 0.0
+
+        def text(label: str) -> None:
+            nonlocal x
+            painter.setPen(theme.color("text_muted"))
+            width = metrics.horizontalAdvance(label)
+            painter.drawText(QRectF(x, 0, width + 2, self.height()), int(align), label)
+            x += width + theme.px(6)
+
+        text(self.tr("rare"))
+        ramp = QRectF(x, middle - theme.px(4), theme.px(64), theme.px(8))
+        gradient = QLinearGradient(ramp.topLeft(), ramp.topRight())
+        stops = heat_stops()
+        for number, color in enumerate(stops):
+            gradient.setColorAt(number / (len(stops) - 1), color)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(gradient)
+        painter.drawRoundedRect(ramp, 3, 3)
+        x = ramp.right() + theme.px(6)
+        text(self.tr("often"))
+        x += theme.px(8)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(theme.color("heat_lit"))
+        painter.drawRoundedRect(QRectF(x, middle - theme.px(4), theme.px(8), theme.px(8)), 2, 2)
+        x += theme.px(14)
+        text(self.tr("newest token"))
+
+
+class Explanation(QWidget):
+    """An icon and two lines in the middle of the panel."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._icon = QLabel(self)
+        self._icon.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.title = QLabel(self)
+        self.title.setProperty("tone", "strong")
+        self.text = QLabel(self)
+        self.text.setProperty("tone", "small")
+        for label in (self.title, self.text):
+            label.setAlignment(Qt.AlignmentFlag.AlignCenter)
+            label.setWordWrap(True)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(28, 20, 28, 20)
+        layout.setSpacing(8)
+        layout.addStretch(2)
+        for widget in (self._icon, self.title, self.text):
+            layout.addWidget(widget)
+        layout.addStretch(3)
+        current_theme().changed.connect(self._restyle)
+        self._restyle()
+
+    def explain(self, title: str, text: str) -> None:
+        self.title.setText(title)
+        self.text.setText(text)
+
+    def _restyle(self) -> None:
+        size = current_theme().px(34)
+        self._icon.setPixmap(themed_pixmap("experts", "border_strong", size, self.devicePixelRatioF()))
+
+
+class ExpertPanel(QWidget):
+    """Asks ``source`` for the telemetry while it is visible; hidden, it does nothing at all."""
+
+    def __init__(self, source: Callable[[], ExpertSource | None], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("ExpertPanel")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self._source = source
+        self._clock = QElapsedTimer()
+        self._clock.start()
+        self.timer = QTimer(self)
+        self.timer.setInterval(POLL_MS)
+        self.timer.setTimerType(Qt.TimerType.PreciseTimer)
+        self.timer.timeout.connect(self.poll)
+        self.heat_map = HeatMap(self)
+        self._summary = QLabel(self)
+        self._summary.setProperty("tone", "small")
+        self._summary.setWordWrap(True)
+        legend = Legend(self)
+        legend.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        shown = QWidget(self)
+        layout = QVBoxLayout(shown)
+        layout.setContentsMargins(10, 12, 16, 12)
+        layout.setSpacing(10)
+        head = QHBoxLayout()
+        head.setContentsMargins(6, 0, 0, 0)
+        head.addWidget(self._summary)
+        layout.addLayout(head)
+        layout.addWidget(self.heat_map, 1)
+        foot = QHBoxLayout()
+        foot.setContentsMargins(6, 0, 0, 0)
+        foot.addWidget(legend)
+        layout.addLayout(foot)
+        self.explanation = Explanation(self)
+        self._stack = QStackedLayout(self)
+        self._stack.addWidget(self.explanation)
+        self._stack.addWidget(shown)
+        self._model_key: object = None
+        self._n_calls = -1
+        self.poll()
+
+    @property
+    def is_showing_map(self) -> bool:
+        return self._stack.currentIndex() == 1
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.poll()
+        self.timer.start()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self.timer.stop()
+
+    def poll(self) -> None:
+        """Read the telemetry once and draw what has changed."""
+        source = self._source()
+        elapsed_ms = float(self._clock.restart())
+        if source is None:
+            self._explain(self.tr("No model is loaded"), self.tr("Its experts will appear here while it answers."))
+            self._model_key = None
+            return
+        if not source.moe_layers:
+            self._explain(
+                self.tr("This model has no experts"),
+                self.tr("It is a dense model: every token passes through all of its weights."),
+            )
+            self._model_key = None
+            return
+        if self._model_key is not source:
+            self._model_key = source
+            self._n_calls = -1
+            self.heat_map.reset()
+        self._stack.setCurrentIndex(1)
+        counts = source.expert_counts
+        self.heat_map.advance(counts, source.last_experts, source.moe_layers, elapsed_ms)  # type: ignore[arg-type]
+        self._summarise()
+
+    def _explain(self, title: str, text: str) -> None:
+        self._stack.setCurrentIndex(0)
+        if self.explanation.title.text() != title:
+            self.explanation.explain(title, text)
+
+    def _summarise(self) -> None:
+        n_layers, n_experts = self.heat_map.shape
+        n_calls = self.heat_map.n_calls
+        if n_calls != self._n_calls:
+            self._n_calls = n_calls
+            self._summary.setText(
+                self.tr("{layers} layers with {experts} experts each · {calls} calls").format(
+                    layers=n_layers, experts=n_experts, calls=fmt.count(n_calls)
+                )
+            )

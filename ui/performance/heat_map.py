@@ -1,0 +1,252 @@
+"""Paints how often each expert of each layer has been called lately."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QImage, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from ui import format as fmt
+from ui.theme import current_theme
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_N_COLORS = 256
+_HALF_LIFE_MS = 2500.0  # a call counts half after this long
+_COOL = 0.02  # colder than this is drawn as never called
+_MARGIN_LEFT, _MARGIN_BOTTOM = 30, 18
+_MIN_CELL_WITH_GAP = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One expert of one layer, with its calls so far and its share of the layer's calls."""
+
+    layer: int
+    expert: int
+    n_calls: int
+    share: float
+
+
+class HeatMap(QWidget):
+    """Fed by :meth:`advance`. Layers run along the side that gives the squarer cells."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setMouseTracking(True)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setAccessibleName(self.tr("Expert heat map"))
+        self._layers: list[int] = []
+        self._counts: NDArray[np.int64] | None = None  # (n_layers, n_experts)
+        self._heat: NDArray[np.float32] | None = None  # (n_layers, n_experts)
+        self._last: NDArray[np.int32] | None = None  # (n_layers, top_k)
+        self._ramp: NDArray[np.uint32] | None = None  # (_N_COLORS,) 0xAARRGGBB
+        current_theme().changed.connect(self._restyle)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_layers, n_experts)"""
+        return (0, 0) if self._counts is None else (self._counts.shape[0], self._counts.shape[1])
+
+    @property
+    def n_calls(self) -> int:
+        """All calls counted so far."""
+        return 0 if self._counts is None else int(self._counts.sum())
+
+    @property
+    def heat(self) -> NDArray[np.float32] | None:
+        """The decayed counts, (n_layers, n_experts)."""
+        return self._heat
+
+    def reset(self) -> None:
+        """Forget everything, for another model."""
+        self._counts = self._heat = self._last = None
+        self.update()
+
+    def advance(self, counts: NDArray[np.int64], last: NDArray[np.int32], layers: list[int], elapsed_ms: float) -> None:
+        """Take the newest counts (n_layers, n_experts) and the newest token's experts (n_layers, top_k)."""
+        import numpy as np  # noqa: PLC0415  (not needed for the first paint of the window)
+
+        if self._counts is None or self._heat is None or self._counts.shape != counts.shape:
+            self._counts = counts.copy()
+            self._heat = np.zeros(counts.shape, np.float32)
+            self._layers = list(layers)
+            self.update()
+        fresh = np.maximum(counts - self._counts, 0)
+        was_warm = bool(self._heat.max(initial=0.0) > _COOL)
+        if not was_warm and not fresh.any():
+            if self._last is None or not np.array_equal(self._last, last):
+                self._last = last.copy()
+                self.update()
+            return
+        self._heat *= 0.5 ** (elapsed_ms / _HALF_LIFE_MS)
+        self._heat += fresh
+        self._heat[self._heat < _COOL] = 0
+        self._counts = counts.copy()
+        self._last = last.copy()
+        self.update()
+
+    def cell_at(self, position: QPoint) -> Cell | None:
+        """The expert under a point of the widget."""
+        if self._counts is None:
+            return None
+        grid = self._grid()
+        if not grid.contains(position):
+            return None
+        across = (position.x() - grid.left()) / grid.width()
+        down = (position.y() - grid.top()) / grid.height()
+        n_layers, n_experts = self.shape
+        if self._is_upright():
+            layer_part, expert_part = across, down
+        else:
+            layer_part, expert_part = down, across
+        row = min(n_layers - 1, int(layer_part * n_layers))
+        expert = min(n_experts - 1, int(expert_part * n_experts))
+        n_calls = int(self._counts[row, expert])
+        total = int(self._counts[row].sum())
+        return Cell(self._layers[row], expert, n_calls, n_calls / total if total else 0.0)
+
+    def describe(self, cell: Cell) -> str:
+        """The tool tip of a cell."""
+        return self.tr("Layer {layer}, expert {expert}\n{count} calls, {share} % of the layer's").format(
+            layer=cell.layer, expert=cell.expert, count=fmt.count(cell.n_calls), share=f"{cell.share * 100:.1f}"
+        )
+
+    def sizeHint(self) -> QSize:
+        return QSize(300, 360)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(160, 120)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        cell = self.cell_at(event.position().toPoint())
+        if cell is None:
+            QToolTip.hideText()
+        else:
+            QToolTip.showText(event.globalPosition().toPoint(), self.describe(cell), self)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        QToolTip.hideText()
+
+    # -- painting
+
+    def _available(self) -> QRect:
+        theme = current_theme()
+        return self.rect().adjusted(theme.px(_MARGIN_LEFT), 0, 0, -theme.px(_MARGIN_BOTTOM))
+
+    def _is_upright(self) -> bool:
+        """Whether experts run downward."""
+        n_layers, n_experts = self.shape
+        box = self._available()
+        flat = min(box.width() / n_experts, box.height() / n_layers)
+        upright = min(box.width() / n_layers, box.height() / n_experts)
+        return upright > flat
+
+    def _grid(self) -> QRect:
+        """Where the cells are: as large as fits, cells no longer than twice their other side."""
+        box = self._available()
+        n_layers, n_experts = self.shape
+        columns, rows = (n_layers, n_experts) if self._is_upright() else (n_experts, n_layers)
+        cell_width, cell_height = box.width() / columns, box.height() / rows
+        cell_width = min(cell_width, cell_height * 2)
+        cell_height = min(cell_height, cell_width * 2)
+        return QRect(box.left(), box.top(), max(1, int(cell_width * columns)), max(1, int(cell_height * rows)))
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        if self._counts is None or self._heat is None:
+            return
+        import numpy as np  # noqa: PLC0415
+
+        painter = QPainter(self)
+        grid = self._grid()
+        hottest = max(float(self._heat.max()), 1.0)
+        levels = (np.sqrt(self._heat / hottest) * (_N_COLORS - 1)).astype(np.uint8)
+        pixels = np.ascontiguousarray(self._color_ramp()[levels.T if self._is_upright() else levels])
+        n_rows, n_columns = pixels.shape
+        image = QImage(pixels.data, n_columns, n_rows, n_columns * 4, QImage.Format.Format_RGB32)
+        painter.drawImage(grid, image)
+        cell_width, cell_height = grid.width() / n_columns, grid.height() / n_rows
+        if min(cell_width, cell_height) >= _MIN_CELL_WITH_GAP:
+            self._paint_gaps(painter, grid, n_columns, n_rows)
+        self._paint_lit(painter, grid, cell_width, cell_height)
+        self._paint_axes(painter, grid)
+
+    def _paint_gaps(self, painter: QPainter, grid: QRect, n_columns: int, n_rows: int) -> None:
+        painter.setPen(QPen(current_theme().color("window"), 1))
+        for column in range(1, n_columns):
+            x = grid.left() + round(column * grid.width() / n_columns)
+            painter.drawLine(x, grid.top(), x, grid.bottom())
+        for row in range(1, n_rows):
+            y = grid.top() + round(row * grid.height() / n_rows)
+            painter.drawLine(grid.left(), y, grid.right(), y)
+
+    def _paint_lit(self, painter: QPainter, grid: QRect, cell_width: float, cell_height: float) -> None:
+        if self._last is None:
+            return
+        is_upright = self._is_upright()
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(current_theme().color("heat_lit"))
+        width, height = max(2.0, cell_width * 0.5), max(2.0, cell_height * 0.5)
+        n_layers, n_experts = self.shape
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        for row, experts in enumerate(self._last[:n_layers]):
+            for expert in experts:
+                if 0 <= expert < n_experts:
+                    column, line = (row, expert) if is_upright else (expert, row)
+                    x = grid.left() + (column + 0.5) * cell_width - width / 2
+                    y = grid.top() + (line + 0.5) * cell_height - height / 2
+                    painter.drawRoundedRect(QRectF(x, y, width, height), width / 4, height / 4)
+
+    def _paint_axes(self, painter: QPainter, grid: QRect) -> None:
+        theme = current_theme()
+        painter.setFont(theme.font(11))
+        painter.setPen(theme.color("text_faint"))
+        is_upright = self._is_upright()
+        _, n_experts = self.shape
+        layer_ends = (str(self._layers[0]), str(self._layers[-1]))
+        expert_ends = ("0", str(n_experts - 1))
+        down, across = (expert_ends, layer_ends) if is_upright else (layer_ends, expert_ends)
+        down_name, across_name = self.tr("experts"), self.tr("layers")
+        if not is_upright:
+            down_name, across_name = across_name, down_name
+        foot = QRect(grid.left(), grid.bottom() + 3, grid.width(), theme.px(_MARGIN_BOTTOM) - 3)
+        painter.drawText(foot, Qt.AlignmentFlag.AlignLeft, across[0])
+        painter.drawText(foot, Qt.AlignmentFlag.AlignHCenter, across_name)
+        painter.drawText(foot, Qt.AlignmentFlag.AlignRight, across[1])
+        side = QRect(0, grid.top(), theme.px(_MARGIN_LEFT) - 6, grid.height())
+        painter.drawText(side, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignTop, down[0])
+        painter.drawText(side, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignBottom, down[1])
+        painter.save()
+        painter.translate(theme.px(12), grid.center().y())
+        painter.rotate(-90)
+        painter.drawText(QRect(-60, -theme.px(8), 120, theme.px(16)), Qt.AlignmentFlag.AlignCenter, down_name)
+        painter.restore()
+
+    def _color_ramp(self) -> NDArray[np.uint32]:
+        if self._ramp is None:
+            import numpy as np  # noqa: PLC0415
+
+            stops = heat_stops()
+            places = np.linspace(0, len(stops) - 1, _N_COLORS)
+            channels = [
+                np.interp(places, range(len(stops)), [getattr(stop, name)() for stop in stops]).astype(np.uint32)
+                for name in ("red", "green", "blue")
+            ]
+            self._ramp = (0xFF << 24) | (channels[0] << 16) | (channels[1] << 8) | channels[2]
+        return self._ramp
+
+    def _restyle(self) -> None:
+        self._ramp = None
+        self.update()
+
+
+def heat_stops() -> list[QColor]:
+    """The colours of the ramp, coldest first."""
+    theme = current_theme()
+    return [theme.color(f"heat_{number}") for number in range(5)]
