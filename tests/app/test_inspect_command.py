@@ -1,0 +1,107 @@
+"""`colibri inspect` prints what a model holds, and one clear message for what is no model."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import pytest
+
+from app.commands import inspect
+from engine.gguf import GGUFWriter, TensorType
+
+
+def run(*arguments: str) -> int:
+    parser = argparse.ArgumentParser()
+    inspect.add_parser(parser.add_subparsers())
+    args = parser.parse_args(["inspect", *arguments])
+    code: int = args.run(args)
+    return code
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    writer = GGUFWriter(tmp_path / "tiny.gguf")
+    writer.add("general.architecture", "tiny")
+    writer.add("general.name", "A [bold]name[/bold]\x1b[31m\nin two lines")
+    writer.add("tiny.expert_count", 4)
+    writer.add("tiny.expert_used_count", 2)
+    writer.add("tokenizer.ggml.tokens", [f"token{i}" for i in range(50)])
+    writer.add_tensor("output.weight", TensorType.Q8_0, (3, 32), bytes(102))
+    for layer in range(3):
+        writer.add_tensor(f"blk.{layer}.ffn_gate_inp.weight", TensorType.F32, (4, 32), bytes(512))
+    return str(writer.write())
+
+
+def test_facts_keys_types_and_tensors_are_printed(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(model) == 0
+
+    text = capsys.readouterr().out
+    for expected in (
+        "4, 2 of them per token, in 3 layers",
+        "tokenizer.ggml.tokens",
+        '"token7", ...] (50 items)',
+        "layers 0 to 2, each",
+        "ffn_gate_inp.weight (router)",
+        "4 x 32",
+        "not said in the file",
+    ):
+        assert expected in text
+
+
+def test_text_from_the_file_cannot_steer_the_terminal(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    run(model)
+
+    text = capsys.readouterr().out
+    assert r"A [bold]name[/bold]\x1b[31m\nin two lines" in text
+    assert "\x1b" not in text
+
+
+def test_keys_and_tensors_can_be_had_alone(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(model, "--keys") == 0
+    keys = capsys.readouterr().out
+    assert run(model, "--tensors") == 0
+    tensors = capsys.readouterr().out
+
+    assert "general.architecture" in keys
+    assert "output.weight" not in keys
+    assert "general.architecture" not in tensors
+    for layer in range(3):
+        assert f"blk.{layer}.ffn_gate_inp.weight" in tensors
+
+
+def test_json_is_one_object_with_the_parts_asked_for(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(model, "--json") == 0
+    whole = json.loads(capsys.readouterr().out)
+    assert run(model, "--json", "--keys") == 0
+    keys_only = json.loads(capsys.readouterr().out)
+
+    assert (whole["architecture"], whole["n_experts"], whole["top_k"]) == ("tiny", 4, 2)
+    assert whole["layers"][1]["router"] == "blk.0.ffn_gate_inp.weight"
+    assert whole["layers"][1]["tensors"][0]["shape"] == [4, 32]
+    assert whole["keys"]["tokenizer.ggml.tokens"]["n_items"] == 50
+    assert "layers" not in keys_only
+    assert keys_only["keys"] == whole["keys"]
+
+
+def test_a_model_without_router_says_what_was_expected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    writer = GGUFWriter(tmp_path / "m.gguf")
+    writer.add("general.architecture", "tiny")
+    writer.add("tiny.expert_count", 4)
+
+    assert run(str(writer.write())) == 0
+
+    assert "no layer has a router (a tensor named blk.N.ffn_gate_inp.weight)" in capsys.readouterr().out
+
+
+def test_what_is_no_model_gets_one_message_on_stderr(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "config.json"
+    path.write_text("{}")
+
+    assert run(str(path)) == 1
+
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith(f"colibri inspect: {path}: expected a GGUF model, found a JSON document.")
+    assert output.err.count("\n") == 1
