@@ -1,0 +1,140 @@
+"""One answer being written: its text goes to the listeners at once and to the disk twice a second."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from app.chats import ChatStore, ChatStoreError, Message, MessageState
+from app.engine_service import EngineService
+from app.generation import Generation
+from app.library import model_name
+from engine.errors import ColibriError
+
+if TYPE_CHECKING:
+    from engine import Delta, SamplingParams
+
+logger = logging.getLogger(__name__)
+
+_SAVE_EVERY_S = 0.5
+
+
+class Answer:
+    """Writes the message `message_id`; `on_text(id, text)` and `on_prompt(id, n_read, n_tokens, n_reused)` follow."""
+
+    def __init__(
+        self,
+        store: ChatStore,
+        message_id: int,
+        on_text: Callable[[int, str], None],
+        on_prompt: Callable[[int, int, int, int], None],
+    ) -> None:
+        self._store = store
+        self._id = message_id
+        self._on_text = on_text
+        self._on_prompt = on_prompt
+        self._generation: Generation | None = None
+        self._stopped = False
+        self._unsaved: list[str] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._meter = Meter()
+
+    async def write(self, service: EngineService, history: list[dict[str, str]], params: SamplingParams) -> Message:
+        """Generate to the end and return the finished message. Raises what the service raises."""
+        if self._stopped:
+            return self._finish(MessageState.STOPPED)
+        self._generation = service.generate(history, params)
+        async with self._generation:
+            async for delta in self._generation:
+                self._take(delta)
+        info = service.info
+        if info is not None:
+            self._meter.figures["model"] = model_name(Path(info.path), info.name)
+        reason = self._meter.figures.get("finish_reason")
+        if reason == "error":
+            raise ColibriError("The model's output stopped being numbers; try another answer, or another file of it.")
+        return self._finish(MessageState.STOPPED if reason == "cancelled" else MessageState.COMPLETE)
+
+    def stop(self) -> None:
+        """Stop generating; `write` then returns the message as far as it has come."""
+        self._stopped = True
+        if self._generation is not None:
+            self._generation.cancel()
+
+    def fail(self, error: ColibriError) -> Message:
+        """End the message with an error, keeping the text so far."""
+        self._meter.figures["error"] = str(error)
+        try:
+            return self._finish(MessageState.ERROR)
+        except ChatStoreError:
+            logger.exception("a failed answer could not be saved")
+            unsaved = self._store.message(self._id)
+            content = unsaved.content + "".join(self._unsaved)
+            return replace(unsaved, content=content, state=MessageState.ERROR, metrics=self._meter.figures)
+
+    def abandon(self) -> None:
+        """Save what there is when the program ends under the answer."""
+        if self._generation is not None:
+            self._generation.cancel()
+        self._finish(MessageState.STOPPED)
+
+    def save(self) -> None:
+        """Put the text that came since the last time into the store."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._unsaved:
+            self._store.append_text(self._id, "".join(self._unsaved))
+            self._unsaved = []
+
+    def _take(self, delta: Delta) -> None:
+        self._meter.take(delta)
+        if delta.token_id is None and delta.finish_reason is None:
+            self._on_prompt(self._id, delta.n_prefilled, delta.n_prompt_tokens, delta.n_reused)
+        if delta.text:
+            self._unsaved.append(delta.text)
+            if self._timer is None:
+                self._timer = asyncio.get_running_loop().call_later(_SAVE_EVERY_S, self._save_on_time)
+            self._on_text(self._id, delta.text)
+
+    def _save_on_time(self) -> None:
+        self._timer = None
+        try:
+            self.save()
+        except ChatStoreError:  # the end of the answer will say so, if it lasts
+            logger.exception("a piece of an answer could not be saved")
+
+    def _finish(self, state: MessageState) -> Message:
+        self.save()
+        return self._store.finish_message(self._id, state, metrics=self._meter.figures)
+
+
+class Meter:
+    """Measures an answer as its reader sees it: time to the first token, tokens a second from then on."""
+
+    def __init__(self) -> None:
+        self.figures: dict[str, Any] = {}
+        self._started_s = time.perf_counter()
+        self._first_s: float | None = None
+        self._n_tokens = 0
+
+    def take(self, delta: Delta) -> None:
+        """Count a delta."""
+        now_s = time.perf_counter()
+        self.figures["prompt_tokens"] = delta.n_prompt_tokens
+        self.figures["reused_tokens"] = delta.n_reused
+        if delta.token_id is not None:
+            self._n_tokens += 1
+            if self._first_s is None:
+                self._first_s = now_s
+                self.figures["ttft_ms"] = round((now_s - self._started_s) * 1e3, 3)
+            elif now_s > self._first_s:
+                self.figures["tokens_per_second"] = round((self._n_tokens - 1) / (now_s - self._first_s), 2)
+        self.figures["completion_tokens"] = self._n_tokens
+        if delta.finish_reason is not None:
+            self.figures["finish_reason"] = delta.finish_reason

@@ -1,0 +1,322 @@
+"""The engine's background thread and its asynchronous face.
+
+One thread owns the engine: commands go in by a queue, results come out on the caller's event loop. Between two
+commands the thread steps the engine, so all generations under way advance together. Nothing here blocks the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from app.generation import Generation
+from app.jobs import Job, JobCancelledError
+from engine.errors import ColibriError, EngineClosedError
+
+if TYPE_CHECKING:  # the engine is imported in its own thread: the window need not wait for it
+    from engine import Delta, Engine, EngineConfig, MemoryPlan, ModelInfo, SamplingParams, Stats
+    from engine.telemetry import Telemetry
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Message = Mapping[str, str]  # {"role": ..., "content": ...}
+
+
+class NoModelError(ColibriError):
+    """Something was asked of a model while none is open."""
+
+
+class EngineFailureError(ColibriError):
+    """The engine failed in a way that nobody foresaw; the log has the details."""
+
+
+class ServiceState(StrEnum):
+    """Whether there is a model to talk to."""
+
+    EMPTY = "empty"
+    LOADING = "loading"
+    READY = "ready"
+    ERROR = "error"
+
+
+class EngineService:
+    """Loads models and generates with them, for one event loop. Call its methods on that loop's thread.
+
+    `state`, `info`, `memory`, `telemetry`, `loading` and `error` say what is going on; `on_change` listeners are
+    called on the loop's thread when any of them changes.
+    """
+
+    def __init__(self) -> None:
+        self.state = ServiceState.EMPTY
+        self.info: ModelInfo | None = None
+        self.memory: MemoryPlan | None = None
+        self.telemetry: Telemetry | None = None
+        self.loading: Job | None = None
+        self.error: BaseException | None = None
+        self._listeners: list[Callable[[], None]] = []
+        self._commands: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._n_changes = 0  # loads and unloads asked for; only the newest one's outcome counts
+        self._closed = False
+        # The following two belong to the engine's thread.
+        self._engine: Engine | None = None
+        self._running: dict[int, Generation] = {}
+        self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
+        self._thread.start()
+
+    # What callers use, on the loop's thread.
+
+    async def load(self, path: str | Path, config: EngineConfig | None = None, job: Job | None = None) -> ModelInfo:
+        """Open a model in place of the present one, whose generations end. A load under way gives way to this one.
+
+        Progress is in `job` (also `self.loading`): its phases are "kernels" and "weights". Raises what
+        Engine.open raises, and JobCancelledError.
+        """
+        job = job or Job(f"Loading {Path(path).name}")
+        change = self._begin_change(ServiceState.LOADING, job)
+        loop = asyncio.get_running_loop()
+
+        def settle(engine: Engine | None, error: BaseException | None) -> None:
+            if change == self._n_changes:
+                self._settle(engine, error)
+
+        async def work(job: Job) -> ModelInfo:
+            return await self._call(lambda: self._open(Path(path), config, job, _on(loop, settle)))
+
+        return await job.run(work)
+
+    async def unload(self) -> None:
+        """Close the model; its generations end."""
+        self._begin_change(ServiceState.EMPTY, None)
+        await self._call(self._close_engine)
+
+    def generate(self, messages: Sequence[Message], params: SamplingParams | None = None) -> Generation:
+        """Answer a conversation with the open model, or with the one that is being loaded.
+
+        Returns an asynchronous iterator of Delta; its `cancel` or `aclose` stops it within one step of the engine.
+        Iterating raises NoModelError, and what Engine.add and the chat template raise.
+        """
+
+        def encode(engine: Engine) -> list[int]:
+            return engine.chat_template.encode([dict(message) for message in messages])
+
+        return self._generate(encode, params)
+
+    def complete(self, text: str, params: SamplingParams | None = None) -> Generation:
+        """Continue a plain text, without the model's chat template."""
+        return self._generate(lambda engine: engine.tokenizer.encode(text), params)
+
+    async def stats(self) -> Stats | None:
+        """The engine's figures; None while no model is open."""
+        return await self._call(lambda: None if self._engine is None else self._engine.stats())
+
+    def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call `listener()` on the loop's thread after each change; returns a function that ends this."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener) if listener in self._listeners else None
+
+    def close(self, timeout_s: float = 10.0) -> None:
+        """End everything and join the thread. May be called more than once."""
+        if not self._closed:
+            self._closed = True
+            self._begin_change(ServiceState.EMPTY, None)
+            self._commands.put(None)
+        self._thread.join(timeout_s)
+
+    # On the loop's thread.
+
+    def _generate(self, encode: Callable[[Engine], list[int]], params: SamplingParams | None) -> Generation:
+        generation = Generation(asyncio.get_running_loop(), self._cancel)
+        self._post(lambda: self._add(generation, encode, params))
+        return generation
+
+    def _cancel(self, generation: Generation) -> None:
+        self._commands.put(lambda: self._cancel_in_engine(generation))
+
+    def _begin_change(self, state: ServiceState, job: Job | None) -> int:
+        self._n_changes += 1
+        if self.loading is not None:
+            self.loading.cancel()
+        self.loading = job
+        self.info = self.memory = self.telemetry = self.error = None
+        self.state = state
+        self._notify()
+        return self._n_changes
+
+    def _settle(self, engine: Engine | None, error: BaseException | None) -> None:
+        self.loading = None
+        if engine is not None:
+            self.state, self.info = ServiceState.READY, engine.info
+            self.memory, self.telemetry = engine.memory, engine.telemetry
+        elif isinstance(error, JobCancelledError):
+            self.state = ServiceState.EMPTY
+        else:
+            self.state, self.error = ServiceState.ERROR, error
+        self._notify()
+
+    def _notify(self) -> None:
+        for listener in list(self._listeners):
+            listener()
+
+    def _post(self, command: Callable[[], None]) -> None:
+        if self._closed:
+            raise EngineClosedError("The engine's service is closed: the program is ending.")
+        self._commands.put(command)
+
+    async def _call(self, function: Callable[[], T]) -> T:
+        """Run a function on the engine's thread, and return or raise what it does."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+
+        def settle(result: Any, error: BaseException | None) -> None:
+            if not future.done():
+                future.set_exception(error) if error is not None else future.set_result(result)
+
+        deliver = _on(loop, settle)
+
+        def command() -> None:
+            try:
+                result = function()
+            except BaseException as error:
+                deliver(None, error)
+            else:
+                deliver(result, None)
+
+        self._post(command)
+        return await future
+
+    # On the engine's thread.
+
+    def _run(self) -> None:
+        while True:
+            try:
+                command = self._commands.get(block=not self._running)
+            except queue.Empty:
+                self._step()
+                continue
+            if command is None:
+                break
+            self._try(command, "A command failed")
+        self._try(self._close_engine, "The model could not be closed")
+
+    def _open(
+        self,
+        path: Path,
+        config: EngineConfig | None,
+        job: Job,
+        settle: Callable[[Engine | None, BaseException | None], None],
+    ) -> ModelInfo:
+        from engine import Engine, EngineConfig  # noqa: PLC0415
+
+        def progress(phase: str, fraction: float) -> None:
+            job.check()
+            job.report(phase, fraction=fraction)
+
+        try:
+            self._close_engine()
+            job.check()
+            engine = Engine.open(path, config or EngineConfig(), progress=progress)
+            if job.cancelled:
+                engine.close()
+                job.check()
+        except BaseException as error:
+            failure = _presentable(error, f"{path}: cannot be opened")
+            settle(None, failure)
+            if failure is error:
+                raise
+            raise failure from error
+        self._engine = engine
+        settle(engine, None)
+        return engine.info
+
+    def _close_engine(self) -> None:
+        self._fail_all(EngineClosedError("The model was closed before the answer was complete."))
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.close()
+
+    def _add(
+        self, generation: Generation, encode: Callable[[Engine], list[int]], params: SamplingParams | None
+    ) -> None:
+        from engine import SamplingParams  # noqa: PLC0415
+
+        if generation.cancelled:
+            generation.end()
+            return
+        try:
+            if self._engine is None:
+                raise NoModelError("No model is open: choose one in the model list first.")
+            request_id = self._engine.add(encode(self._engine), params or SamplingParams())
+        except Exception as error:
+            generation.end(_presentable(error, "The request could not be started"))
+        else:
+            self._running[request_id] = generation
+
+    def _cancel_in_engine(self, generation: Generation) -> None:
+        for request_id, running in self._running.items():
+            if running is generation and self._engine is not None:
+                self._engine.cancel(request_id)
+
+    def _step(self) -> None:
+        assert self._engine is not None
+        try:
+            deltas = self._engine.step()
+        except Exception as error:
+            self._fail_all(_presentable(error, "The engine stopped"))
+            return
+        for delta in deltas:
+            self._deliver(delta)
+        if not deltas and not self._engine.has_work:
+            self._fail_all(EngineFailureError("The engine ended the answer without saying why; see the log."))
+
+    def _deliver(self, delta: Delta) -> None:
+        generation = self._running.get(delta.request_id)
+        if generation is None:
+            return
+        generation.put(delta)
+        if delta.finish_reason is not None:
+            del self._running[delta.request_id]
+            generation.end()
+
+    def _fail_all(self, error: BaseException) -> None:
+        running, self._running = self._running, {}
+        for request_id, generation in running.items():
+            generation.end(error)
+            if self._engine is not None:
+                self._try(partial(self._engine.cancel, request_id), "An answer could not be cancelled")
+
+    def _try(self, command: Callable[[], None], what: str) -> None:
+        """Run what must not end the engine's thread."""
+        try:
+            command()
+        except Exception:
+            logger.exception(what)
+
+
+def _presentable(error: BaseException, what: str) -> BaseException:
+    """The error itself when its text is fit for a user, else one that is."""
+    if isinstance(error, ColibriError):
+        return error
+    if isinstance(error, OSError):
+        return ColibriError(f"{what}: {error.strerror or error}")
+    logger.error("%s", what, exc_info=error)
+    return EngineFailureError(f"{what}: {type(error).__name__}: {error}. This is a fault of Colibri; the log has more.")
+
+
+def _on(loop: asyncio.AbstractEventLoop, function: Callable[..., None]) -> Callable[..., None]:
+    """The function made to be called on the loop's thread, from any other; nothing happens once the loop is closed."""
+
+    def call(*arguments: Any) -> None:
+        try:
+            loop.call_soon_threadsafe(function, *arguments)
+        except RuntimeError:
+            logger.debug("the event loop is closed: %s is not told", function)
+
+    return call
