@@ -60,7 +60,7 @@ def check_weights(model: PreTrainedModel, path: Path) -> None:
 
 
 def half_split_rows(weight: np.ndarray, n_heads: int) -> np.ndarray:
-    """Undo llama's interleaving: within each head GGUF keeps rotation pairs side by side, checkpoints half a head apart."""
+    """Undo llama's interleaving: GGUF keeps a rotation's two rows side by side, checkpoints half a head apart."""
     n_rows = weight.shape[0]
     return weight.reshape(n_heads, n_rows // n_heads // 2, 2, -1).swapaxes(1, 2).reshape(weight.shape)
 

@@ -55,10 +55,12 @@ class DivergenceReference:
         p_top = self.top_logprob[index].astype(np.float64)
         p_rest = self.rest_logprob[index].astype(np.float64)
         top_terms = (np.exp(p_top) * (p_top - q_top)).sum(axis=1)
-        return top_terms + np.exp(p_rest) * (p_rest - q_rest)
+        divergence: np.ndarray = top_terms + np.exp(p_rest) * (p_rest - q_rest)
+        return divergence
 
 
 def log_softmax(logits: np.ndarray) -> np.ndarray:
     """Natural log-probabilities over the last axis, in float64."""
     shifted = logits.astype(np.float64) - logits.max(axis=-1, keepdims=True)
-    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+    log_p: np.ndarray = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+    return log_p
