@@ -1,0 +1,378 @@
+"""Packed weights: sixteen rows side by side, in the layout that one 512-bit register wants.
+
+A group of 16 rows is a sequence of blocks along the inputs. A *quad* is a register of 16 lanes (rows) x 4 bytes (four
+consecutive inputs); 32 inputs are 8 quads. The values are those of the file, rearranged, never rounded again:
+weight = scale * q - minimum, with q an unsigned integer.
+
+    type    block of 32 inputs x 16 rows, in bytes                                                    minimum
+    Q8_0    32: scales f16 | 512: 8 quads, q + 128                                                    128 scale
+    Q4_0    32: scales f16 | 256: nibbles                                                             8 scale
+    Q4_1    32: scales f16 | 32: -minima f16 | 256: nibbles                                           own
+    Q4_K    [32: d f16 | 32: dmin f16] before 8 of: 16: scales u8 | 16: minima u8 | 256: nibbles      own
+    Q5_K    the same with 64: fifth bits after the nibbles                                            own
+    Q6_K    [32: d f16] before 8 of: 2 x 16: scales i8 of 16 inputs | 256: nibbles | 128: upper bits  32 scale
+
+    nibbles      register t holds quad 2t in its low and quad 2t + 1 in its high nibbles
+    fifth bits   bit j of each byte belongs to quad j
+    upper bits   register 0 holds quads 0..3, register 1 quads 4..7: bits 2j, 2j + 1 of each byte belong to the j-th
+
+F32, F16 and BF16 are 16 values for each input. The file formats are described in ggml's documentation of GGUF types.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.kernels.layout import LINE_BYTES
+from engine.kernels.memory import load_f32, load_i32, prefetch
+from engine.kernels.registry import device
+from engine.kernels.simd import (
+    dot_u8i8,
+    fma,
+    high_nibbles,
+    load_bf16x16,
+    load_f16x16,
+    load_f32x16,
+    load_i8x16,
+    load_i32x16,
+    load_u8x16,
+    low_nibbles,
+    shift_left,
+    shift_right,
+    splat_f32,
+    splat_i32,
+    store_f32x16,
+    store_i32x16,
+    to_f32,
+    zero_f32x16,
+    zero_i32x16,
+)
+
+AHEAD = 2304  # bytes between a weight's prefetch and its use; found by trial, flat from 1,800 to 3,000
+
+
+@device
+def nibble_quads(p):
+    a, b, c, d = load_i32x16(p), load_i32x16(p + 64), load_i32x16(p + 128), load_i32x16(p + 192)
+    return (
+        low_nibbles(a),
+        high_nibbles(a),
+        low_nibbles(b),
+        high_nibbles(b),
+        low_nibbles(c),
+        high_nibbles(c),
+        low_nibbles(d),
+        high_nibbles(d),
+    )
+
+
+@device
+def byte_quads(p):
+    return (
+        load_i32x16(p),
+        load_i32x16(p + 64),
+        load_i32x16(p + 128),
+        load_i32x16(p + 192),
+        load_i32x16(p + 256),
+        load_i32x16(p + 320),
+        load_i32x16(p + 384),
+        load_i32x16(p + 448),
+    )
+
+
+@device
+def fifth_bit(bits, j):
+    return shift_left(shift_right(bits, j) & splat_i32(0x01010101), 4)
+
+
+@device
+def five_bit_quads(p):
+    q0, q1, q2, q3, q4, q5, q6, q7 = nibble_quads(p)
+    bits = load_i32x16(p + 256)
+    return (
+        q0 | fifth_bit(bits, 0),
+        q1 | fifth_bit(bits, 1),
+        q2 | fifth_bit(bits, 2),
+        q3 | fifth_bit(bits, 3),
+        q4 | fifth_bit(bits, 4),
+        q5 | fifth_bit(bits, 5),
+        q6 | fifth_bit(bits, 6),
+        q7 | fifth_bit(bits, 7),
+    )
+
+
+@device
+def upper_bits(bits, j):
+    return shift_left(shift_right(bits, 2 * j) & splat_i32(0x03030303), 4)
+
+
+@device
+def six_bit_quads(p):
+    q0, q1, q2, q3, q4, q5, q6, q7 = nibble_quads(p)
+    first, second = load_i32x16(p + 256), load_i32x16(p + 320)
+    return (
+        q0 | upper_bits(first, 0),
+        q1 | upper_bits(first, 1),
+        q2 | upper_bits(first, 2),
+        q3 | upper_bits(first, 3),
+        q4 | upper_bits(second, 0),
+        q5 | upper_bits(second, 1),
+        q6 | upper_bits(second, 2),
+        q7 | upper_bits(second, 3),
+    )
+
+
+@device
+def dot_half(q0, q1, q2, q3, line, start):
+    """`start` + the integer dot products of four quads with 16 activations whose high parts begin at `line`."""
+    high = dot_u8i8(zero_i32x16(), q0, splat_i32(load_i32(line)))
+    low = dot_u8i8(start, q0, splat_i32(load_i32(line + 32)))
+    high = dot_u8i8(high, q1, splat_i32(load_i32(line + 4)))
+    low = dot_u8i8(low, q1, splat_i32(load_i32(line + 36)))
+    high = dot_u8i8(high, q2, splat_i32(load_i32(line + 8)))
+    low = dot_u8i8(low, q2, splat_i32(load_i32(line + 40)))
+    high = dot_u8i8(high, q3, splat_i32(load_i32(line + 12)))
+    low = dot_u8i8(low, q3, splat_i32(load_i32(line + 44)))
+    return shift_left(high, 4) + low
+
+
+@device
+def dot_quads(q, line, start):
+    """`start` + the integer dot products of a block's eight quads with the 32 activations of `line`."""
+    return dot_half(q[0], q[1], q[2], q[3], line, start) + dot_half(q[4], q[5], q[6], q[7], line + 16, zero_i32x16())
+
+
+@device
+def offset_start(sums, offset):
+    """What an offset of the weights adds to a block's dot product: -offset times the sum of its activations."""
+    return splat_i32(-offset * (load_i32(sums) + load_i32(sums + 4)))
+
+
+@device
+def subtract_minima(total, minima, x_scale, sums):
+    activation_sum = x_scale * np.float32(load_i32(sums) + load_i32(sums + 4))
+    return fma(minima, splat_f32(-activation_sum), total)
+
+
+# Dot products of one packed group with one row of quantised activations: (weights, row, n_inputs, start) -> 16 sums ----
+
+
+@device
+def dot_q4_0(w, x, n_inputs, total):
+    n_blocks = n_inputs // 32
+    scales, sums = x + LINE_BYTES * n_blocks, x + (LINE_BYTES + 4) * n_blocks
+    for block in range(n_blocks):
+        ahead = w + AHEAD
+        prefetch(ahead), prefetch(ahead + 64), prefetch(ahead + 128), prefetch(ahead + 192), prefetch(ahead + 256)
+        dot = dot_quads(nibble_quads(w + 32), x, offset_start(sums, 8))
+        total = fma(to_f32(dot), load_f16x16(w) * splat_f32(load_f32(scales)), total)
+        w, x, scales, sums = w + 288, x + LINE_BYTES, scales + 4, sums + 8
+    return total
+
+
+@device
+def dot_q4_1(w, x, n_inputs, total):
+    n_blocks = n_inputs // 32
+    scales, sums = x + LINE_BYTES * n_blocks, x + (LINE_BYTES + 4) * n_blocks
+    for block in range(n_blocks):
+        ahead = w + AHEAD
+        prefetch(ahead), prefetch(ahead + 64), prefetch(ahead + 128), prefetch(ahead + 192), prefetch(ahead + 256)
+        dot = dot_quads(nibble_quads(w + 64), x, zero_i32x16())
+        x_scale = load_f32(scales)
+        total = fma(to_f32(dot), load_f16x16(w) * splat_f32(x_scale), total)
+        total = subtract_minima(total, zero_f32x16() - load_f16x16(w + 32), x_scale, sums)
+        w, x, scales, sums = w + 320, x + LINE_BYTES, scales + 4, sums + 8
+    return total
+
+
+@device
+def dot_q8_0(w, x, n_inputs, total):
+    n_blocks = n_inputs // 32
+    scales, sums = x + LINE_BYTES * n_blocks, x + (LINE_BYTES + 4) * n_blocks
+    for block in range(n_blocks):
+        ahead = w + AHEAD
+        prefetch(ahead), prefetch(ahead + 64), prefetch(ahead + 128), prefetch(ahead + 192), prefetch(ahead + 256)
+        prefetch(ahead + 320), prefetch(ahead + 384), prefetch(ahead + 448), prefetch(ahead + 512)
+        dot = dot_quads(byte_quads(w + 32), x, offset_start(sums, 128))
+        total = fma(to_f32(dot), load_f16x16(w) * splat_f32(load_f32(scales)), total)
+        w, x, scales, sums = w + 544, x + LINE_BYTES, scales + 4, sums + 8
+    return total
+
+
+@device
+def dot_q4_k(w, x, n_inputs, total):
+    n_blocks = n_inputs // 32
+    scales, sums = x + LINE_BYTES * n_blocks, x + (LINE_BYTES + 4) * n_blocks
+    for _ in range(n_inputs // 256):
+        d, d_min = load_f16x16(w), load_f16x16(w + 32)
+        w += 64
+        for _ in range(8):
+            ahead = w + AHEAD
+            prefetch(ahead), prefetch(ahead + 64), prefetch(ahead + 128), prefetch(ahead + 192), prefetch(ahead + 256)
+            dot = dot_quads(nibble_quads(w + 32), x, zero_i32x16())
+            x_scale = load_f32(scales)
+            total = fma(to_f32(dot), d * to_f32(load_u8x16(w)) * splat_f32(x_scale), total)
+            total = subtract_minima(total, d_min * to_f32(load_u8x16(w + 16)), x_scale, sums)
+            w, x, scales, sums = w + 288, x + LINE_BYTES, scales + 4, sums + 8
+    return total
+
+
+@device
+def dot_q5_k(w, x, n_inputs, total):
+    n_blocks = n_inputs // 32
+    scales, sums = x + LINE_BYTES * n_blocks, x + (LINE_BYTES + 4) * n_blocks
+    for _ in range(n_inputs // 256):
+        d, d_min = load_f16x16(w), load_f16x16(w + 32)
+        w += 64
+        for _ in range(8):
+            ahead = w + AHEAD
+            prefetch(ahead), prefetch(ahead + 64), prefetch(ahead + 128), prefetch(ahead + 192), prefetch(ahead + 256)
+            prefetch(ahead + 320)
+            dot = dot_quads(five_bit_quads(w + 32), x, zero_i32x16())
+            x_scale = load_f32(scales)
+            total = fma(to_f32(dot), d * to_f32(load_u8x16(w)) * splat_f32(x_scale), total)
+            total = subtract_minima(total, d_min * to_f32(load_u8x16(w + 16)), x_scale, sums)
+            w, x, scales, sums = w + 352, x + LINE_BYTES, scales + 4, sums + 8
+    return total
+
+
+@device
+def dot_q6_k(w, x, n_inputs, total):
+    n_blocks = n_inputs // 32
+    scales, sums = x + LINE_BYTES * n_blocks, x + (LINE_BYTES + 4) * n_blocks
+    for _ in range(n_inputs // 256):
+        d = load_f16x16(w)
+        w += 32
+        for _ in range(8):
+            ahead = w + AHEAD
+            prefetch(ahead), prefetch(ahead + 64), prefetch(ahead + 128), prefetch(ahead + 192), prefetch(ahead + 256)
+            prefetch(ahead + 320), prefetch(ahead + 384)
+            q = six_bit_quads(w + 32)
+            x_scale = splat_f32(load_f32(scales))
+            first = dot_half(q[0], q[1], q[2], q[3], x, splat_i32(-32 * load_i32(sums)))
+            second = dot_half(q[4], q[5], q[6], q[7], x + 16, splat_i32(-32 * load_i32(sums + 4)))
+            total = fma(to_f32(first), d * to_f32(load_i8x16(w)) * x_scale, total)
+            total = fma(to_f32(second), d * to_f32(load_i8x16(w + 16)) * x_scale, total)
+            w, x, scales, sums = w + 416, x + LINE_BYTES, scales + 4, sums + 8
+    return total
+
+
+# The same group unpacked once for many rows: bytes, then float32 scales, then float32 minima ---------------------------
+
+
+@device
+def store_quads(target, q):
+    store_i32x16(target, q[0])
+    store_i32x16(target + 64, q[1])
+    store_i32x16(target + 128, q[2])
+    store_i32x16(target + 192, q[3])
+    store_i32x16(target + 256, q[4])
+    store_i32x16(target + 320, q[5])
+    store_i32x16(target + 384, q[6])
+    store_i32x16(target + 448, q[7])
+
+
+@device
+def unpack_q4_0(w, n_inputs, quads, scales, minima):
+    for block in range(n_inputs // 32):
+        store_quads(quads + 512 * block, nibble_quads(w + 32))
+        store_f32x16(scales + 64 * block, load_f16x16(w))
+        w += 288
+
+
+@device
+def unpack_q4_1(w, n_inputs, quads, scales, minima):
+    for block in range(n_inputs // 32):
+        store_quads(quads + 512 * block, nibble_quads(w + 64))
+        store_f32x16(scales + 64 * block, load_f16x16(w))
+        store_f32x16(minima + 64 * block, zero_f32x16() - load_f16x16(w + 32))
+        w += 320
+
+
+@device
+def unpack_q8_0(w, n_inputs, quads, scales, minima):
+    for block in range(n_inputs // 32):
+        store_quads(quads + 512 * block, byte_quads(w + 32))
+        store_f32x16(scales + 64 * block, load_f16x16(w))
+        w += 544
+
+
+@device
+def unpack_q4_k(w, n_inputs, quads, scales, minima):
+    for block in range(n_inputs // 32):
+        if block % 8 == 0:
+            d, d_min = load_f16x16(w), load_f16x16(w + 32)
+            w += 64
+        store_quads(quads + 512 * block, nibble_quads(w + 32))
+        store_f32x16(scales + 64 * block, d * to_f32(load_u8x16(w)))
+        store_f32x16(minima + 64 * block, d_min * to_f32(load_u8x16(w + 16)))
+        w += 288
+
+
+@device
+def unpack_q5_k(w, n_inputs, quads, scales, minima):
+    for block in range(n_inputs // 32):
+        if block % 8 == 0:
+            d, d_min = load_f16x16(w), load_f16x16(w + 32)
+            w += 64
+        store_quads(quads + 512 * block, five_bit_quads(w + 32))
+        store_f32x16(scales + 64 * block, d * to_f32(load_u8x16(w)))
+        store_f32x16(minima + 64 * block, d_min * to_f32(load_u8x16(w + 16)))
+        w += 352
+
+
+@device
+def unpack_q6_k(w, n_inputs, quads, scales, minima):
+    for block in range(n_inputs // 32):
+        if block % 8 == 0:
+            d = load_f16x16(w)
+            w += 32
+        store_quads(quads + 512 * block, six_bit_quads(w + 32))
+        store_f32x16(scales + 128 * block, d * to_f32(load_i8x16(w)))
+        store_f32x16(scales + 128 * block + 64, d * to_f32(load_i8x16(w + 16)))
+        w += 416
+
+
+# Floating-point weights with floating-point activations ----------------------------------------------------------------
+
+
+@device
+def dot_f32(w, x, n_inputs, total):
+    a, b, c, d = total, zero_f32x16(), zero_f32x16(), zero_f32x16()
+    for _ in range(n_inputs // 4):
+        ahead = w + AHEAD
+        prefetch(ahead), prefetch(ahead + 64), prefetch(ahead + 128), prefetch(ahead + 192)
+        a = fma(load_f32x16(w), splat_f32(load_f32(x)), a)
+        b = fma(load_f32x16(w + 64), splat_f32(load_f32(x + 4)), b)
+        c = fma(load_f32x16(w + 128), splat_f32(load_f32(x + 8)), c)
+        d = fma(load_f32x16(w + 192), splat_f32(load_f32(x + 12)), d)
+        w, x = w + 256, x + 16
+    return (a + b) + (c + d)
+
+
+@device
+def dot_f16(w, x, n_inputs, total):
+    a, b, c, d = total, zero_f32x16(), zero_f32x16(), zero_f32x16()
+    for _ in range(n_inputs // 4):
+        ahead = w + AHEAD
+        prefetch(ahead), prefetch(ahead + 64)
+        a = fma(load_f16x16(w), splat_f32(load_f32(x)), a)
+        b = fma(load_f16x16(w + 32), splat_f32(load_f32(x + 4)), b)
+        c = fma(load_f16x16(w + 64), splat_f32(load_f32(x + 8)), c)
+        d = fma(load_f16x16(w + 96), splat_f32(load_f32(x + 12)), d)
+        w, x = w + 128, x + 16
+    return (a + b) + (c + d)
+
+
+@device
+def dot_bf16(w, x, n_inputs, total):
+    a, b, c, d = total, zero_f32x16(), zero_f32x16(), zero_f32x16()
+    for _ in range(n_inputs // 4):
+        ahead = w + AHEAD
+        prefetch(ahead), prefetch(ahead + 64)
+        a = fma(load_bf16x16(w), splat_f32(load_f32(x)), a)
+        b = fma(load_bf16x16(w + 32), splat_f32(load_f32(x + 4)), b)
+        c = fma(load_bf16x16(w + 64), splat_f32(load_f32(x + 8)), c)
+        d = fma(load_bf16x16(w + 96), splat_f32(load_f32(x + 12)), d)
+        w, x = w + 128, x + 16
+    return (a + b) + (c + d)

@@ -1,0 +1,85 @@
+"""Byte layouts shared by compiled kernels and the Python that prepares their records.
+
+operation record   kernel address | extent address | unit | row chunks | operands, 8 bytes each
+stage record       first operation | number of operations | order | halts
+team block         one 64-byte line for each cell, so that workers do not share lines needlessly
+"""
+
+from __future__ import annotations
+
+# operation record: n_chunks = ceil(load_i64(extent) / unit) * row_chunks
+OP_BYTES = 256
+OP_KERNEL, OP_EXTENT, OP_UNIT, OP_ROW_CHUNKS = 0, 8, 16, 24
+OPERANDS_OFFSET = 32
+MAX_OPERANDS = (OP_BYTES - OPERANDS_OFFSET) // 8
+
+# stage record
+STAGE_BYTES = 32
+STAGE_FIRST, STAGE_COUNT, STAGE_ORDER, STAGE_HALT = 0, 8, 16, 24
+SIDE_BY_SIDE = 0  # the chunks of all operations are handed out freely
+IN_SEQUENCE = 1  # all operations have the same chunks; one worker runs chunk c of each in turn
+
+# team block: offsets of its cells
+TEAM_STATE = 0  # (stage << 32) | next chunk; the upper half is what sleepers wait on
+TEAM_DONE = 64  # finished chunks of the current stage
+TEAM_SLEEPERS = 128
+TEAM_PLAN = 192  # addresses and sizes of the plan in force: the cells below
+TEAM_STAGES, TEAM_N_STAGES, TEAM_OPS, TEAM_TICKS = 192, 200, 208, 216
+TEAM_SCRATCH, TEAM_SCRATCH_BYTES = 224, 232
+TEAM_LAST_TICK = 256  # time stamp at which the current stage began
+TEAM_HALTED_AT = 320  # stage at which the run stopped for missing experts, else -1
+TEAM_SPINS = 328  # how long a worker spins before it sleeps
+TEAM_BYTES = 384
+STAGE_IDLE = 0x7FFFFFFF
+STAGE_STOP = 0x7FFFFFFE
+
+# activations, quantised to 12 bits in blocks of 32 inputs (see activation.py)
+BLOCK = 32
+LINE_BYTES = 64  # 32 high parts, 32 low parts
+SCALE_BYTES = 4
+SUM_BYTES = 8  # two int32: the sum of each half block
+
+
+def activation_row_bytes(n_inputs: int) -> int:
+    """Bytes of one row of `n_inputs` quantised activations: lines, scales, sums; a multiple of 64."""
+    n_blocks = -(-n_inputs // BLOCK)
+    return -(-n_blocks * (LINE_BYTES + SCALE_BYTES + SUM_BYTES) // 64) * 64
+
+
+GROUP = 16  # rows of a packed weight matrix that lie together
+ITEM_BYTES = 32  # expert work item: expert, first pair, number of pairs, spare
+
+# bytes of a packed group: {type: (inputs in a block, header bytes, sub-blocks, bytes of each)}; see blocks.py
+PACKED_BLOCKS = {
+    "F32": (1, 0, 1, 64),
+    "F16": (1, 0, 1, 32),
+    "BF16": (1, 0, 1, 32),
+    "Q8_0": (32, 0, 1, 544),
+    "Q4_0": (32, 0, 1, 288),
+    "Q4_1": (32, 0, 1, 320),
+    "Q4_K": (256, 64, 8, 288),
+    "Q5_K": (256, 64, 8, 352),
+    "Q6_K": (256, 32, 8, 416),
+}
+FLOAT_TYPES = ("F32", "F16", "BF16")
+
+
+def packed_group_bytes(type_name: str, n_inputs: int) -> int:
+    """Bytes of 16 packed rows of `n_inputs` weights of the type."""
+    inputs, header, n_parts, part = PACKED_BLOCKS[type_name]
+    return n_inputs // inputs * (header + n_parts * part)
+
+
+def unpacked_bytes(n_inputs: int) -> int:
+    """Bytes of scratch that 16 rows of `n_inputs` weights take when unpacked to bytes, scales and minima."""
+    return n_inputs * (16 + 4 + 2)
+
+
+C_SYMBOLS = ("memcpy", "memset", "exp", "expf", "sched_yield", "syscall")  # all that kernels call outside of themselves
+
+PAGE = 32  # positions in a KV page
+
+
+def kv_head_bytes(head_dim: int, value_dim: int, element_bytes: int) -> int:
+    """Bytes of one KV head of one layer in a page: its keys, then its values (see rope.py)."""
+    return PAGE * (head_dim + value_dim) * element_bytes

@@ -1,0 +1,228 @@
+"""The compiled kernels of a tier, built on the first start and loaded from the user's cache on later ones."""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import fcntl
+import hashlib
+import json
+import logging
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+import platformdirs
+
+from engine.errors import KernelBuildError
+from engine.kernels.layout import C_SYMBOLS, OP_BYTES, OPERANDS_OFFSET
+from engine.kernels.tiers import Tier
+
+CACHE_VARIABLE = "COLIBRI_KERNEL_CACHE"
+Progress = Callable[[str, float], None]
+
+_log = logging.getLogger(__name__)
+_C_LIBRARY = ctypes.CDLL(ctypes.util.find_library("m") or None)  # libm, and through it libc
+_SOURCES = Path(__file__).parent
+_ENTRY = ctypes.CFUNCTYPE(
+    ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64
+)
+
+
+class KernelLibrary:
+    """Native code of all kernels of one tier. `addresses` and `operands` are what a plan needs of them."""
+
+    def __init__(self, tier: Tier, folder: Path) -> None:
+        """Load the objects in `folder`. Raises KernelBuildError if one is missing or damaged."""
+        self.tier = tier
+        self.operands: dict[str, tuple[tuple[str, str], ...]] = {}
+        self.addresses: dict[str, int] = {}
+        self._code = []
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        for symbol in C_SYMBOLS:
+            llvm.add_symbol(symbol, ctypes.cast(getattr(_C_LIBRARY, symbol), ctypes.c_void_p).value)
+        for name, entry in _read_index(folder).items():
+            # one engine an object: objects from different build processes may use the same inner names
+            target = llvm.Target.from_default_triple().create_target_machine()
+            code = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
+            code.add_object_file(llvm.ObjectFileRef.from_data(_read_object(folder, name, entry["sha256"])))
+            code.finalize_object()
+            address = code.get_function_address(entry["symbol"])
+            if not address:
+                raise KernelBuildError(
+                    f"The kernel {name} has no code in {folder}. Delete that folder and start again."
+                )
+            self._code.append(code)
+            self.addresses[name] = address
+            self.operands[name] = tuple((operand, kind) for operand, kind in entry["operands"])
+
+    def pack(self, name: str, operands: dict[str, float]) -> np.ndarray[Any, Any]:
+        """The record of one operation: `operands` by the names in the kernel's signature, all of them."""
+        schema = self.operands[name]
+        if operands.keys() != {operand for operand, _ in schema}:
+            raise TypeError(f"{name} takes {[operand for operand, _ in schema]}, not {sorted(operands)}")
+        record = np.zeros(OP_BYTES // 8, np.int64)
+        record[0] = self.addresses[name]
+        for cell, (operand, kind) in enumerate(schema, OPERANDS_OFFSET // 8):
+            if kind == "float":
+                record[cell : cell + 1].view(np.float64)[0] = operands[operand]
+            else:
+                record[cell] = operands[operand]
+        return record
+
+    def function(self, name: str) -> Callable[[int, int, int], None]:
+        """The kernel as a call (record address, chunk, scratch address) that holds no GIL."""
+        entry = _ENTRY(self.addresses[name])
+        unused = (ctypes.c_int64 * 2)()  # Numba's calling convention returns through pointers; kernels return nothing
+        result, error = ctypes.addressof(unused), ctypes.addressof(unused) + 8
+
+        def call(record: int, chunk: int, scratch: int) -> None:
+            entry(result, error, record, chunk, scratch)
+
+        call.keep = unused  # type: ignore[attr-defined]
+        return call
+
+    def run(self, name: str, chunk: int = 0, scratch: int = 0, **operands: float) -> None:
+        """Run one chunk of a kernel on the calling thread: for tests and for work outside of plans."""
+        record = self.pack(name, operands)
+        self.function(name)(record.ctypes.data, chunk, scratch)
+
+
+_loaded: dict[str, KernelLibrary] = {}
+
+
+def load_library(tier: Tier, progress: Progress | None = None) -> KernelLibrary:
+    """The kernels of `tier`, compiled now if this machine has not done so before (`progress`: kernel name, fraction).
+
+    Raises KernelBuildError when they cannot be compiled or loaded.
+    """
+    if tier.name not in _loaded:
+        _loaded[tier.name] = _load_or_build(tier, progress)
+    return _loaded[tier.name]
+
+
+def _load_or_build(tier: Tier, progress: Progress | None) -> KernelLibrary:
+    root = _cache_root()
+    folder = root / _folder_name(tier)
+    try:
+        return KernelLibrary(tier, folder)
+    except FileNotFoundError:
+        _log.info("kernels for %s are not built yet", tier.name)
+    except KernelBuildError as damaged:
+        _log.warning("%s They are built again.", damaged)
+    with _locked(root / "lock"):
+        try:
+            return KernelLibrary(tier, folder)  # another process may have built them while we waited
+        except (FileNotFoundError, KernelBuildError):
+            _build(tier, folder, progress)
+    return KernelLibrary(tier, folder)
+
+
+def _cache_root() -> Path:
+    """The cache folder, or a temporary one where it cannot be written."""
+    root = Path(os.environ.get(CACHE_VARIABLE) or platformdirs.user_cache_path("colibri", appauthor=False) / "kernels")
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=root):
+            return root
+    except OSError as error:
+        _log.warning("cannot keep compiled kernels in %s (%s); they are compiled for this run only", root, error)
+        return Path(tempfile.mkdtemp(prefix="colibri-kernels-"))
+
+
+def _folder_name(tier: Tier) -> str:
+    digest = hashlib.sha256()
+    for source in sorted(_SOURCES.glob("*.py")):
+        digest.update(source.name.encode() + b"\0" + source.read_bytes())
+    for fact in (version("numba"), version("llvmlite"), tier.cpu_name, tier.features, platform.machine()):
+        digest.update(fact.encode() + b"\0")
+    return f"{tier.name}-{digest.hexdigest()[:16]}"
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _read_index(folder: Path) -> dict[str, Any]:
+    text = (folder / "index.json").read_text(encoding="utf-8")
+    try:
+        index: dict[str, Any] = json.loads(text)
+    except ValueError as error:
+        raise KernelBuildError(f"The kernel index in {folder} is damaged ({error}).") from None
+    return index
+
+
+def _read_object(folder: Path, name: str, sha256: str) -> bytes:
+    code = (folder / f"{name}.o").read_bytes()
+    if hashlib.sha256(code).hexdigest() != sha256:
+        raise KernelBuildError(f"The compiled kernel {name} in {folder} does not match its checksum.")
+    return code
+
+
+def _build(tier: Tier, folder: Path, progress: Progress | None) -> None:
+    """Compile in as many processes as there are cores, into a temporary folder that is then moved into place whole."""
+    n_parts = min(4, os.cpu_count() or 1)
+    building = Path(tempfile.mkdtemp(prefix="building-", dir=folder.parent))
+    environment = dict(os.environ, PYTHONPATH=str(_SOURCES.parent.parent))
+    command = [sys.executable, "-m", "engine.kernels.build", tier.name, str(building)]
+    errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the processes, below)
+    parts = [
+        subprocess.Popen(
+            [*command, str(part), str(n_parts)], env=environment, stdout=subprocess.PIPE, stderr=errors, text=True
+        )
+        for part in range(n_parts)
+    ]
+    try:
+        _report(parts, progress)
+        if any(part.wait() for part in parts):
+            errors.seek(0)
+            last_lines = errors.read().decode(errors="replace").strip()[-2000:]
+            raise KernelBuildError(f"The kernels could not be compiled for {tier.name}:\n{last_lines}")
+        index: dict[str, Any] = {}
+        for part_index in building.glob("index.*.json"):
+            index |= json.loads(part_index.read_text(encoding="utf-8"))
+            part_index.unlink()
+        (building / "index.json").write_text(json.dumps(index), encoding="utf-8")
+        shutil.rmtree(folder, ignore_errors=True)
+        building.rename(folder)
+    finally:
+        for part in parts:
+            part.kill()
+            part.wait()
+        errors.close()
+        shutil.rmtree(building, ignore_errors=True)
+
+
+def _report(parts: list[subprocess.Popen[str]], progress: Progress | None) -> None:
+    """Turn the build processes' output lines into progress, until all have closed it."""
+    import selectors  # noqa: PLC0415  (only a first start needs it)
+
+    n_built = 0
+    with selectors.DefaultSelector() as waiting:
+        for part in parts:
+            assert part.stdout is not None
+            waiting.register(part.stdout, selectors.EVENT_READ)
+        while waiting.get_map():
+            for key, _ in waiting.select():
+                line = key.fileobj.readline()  # type: ignore[union-attr]
+                if not line:
+                    waiting.unregister(key.fileobj)
+                elif line.startswith("built "):
+                    _, name, n_kernels = line.split()
+                    n_built += 1
+                    if progress is not None:
+                        progress(name, n_built / int(n_kernels))
