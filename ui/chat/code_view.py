@@ -8,13 +8,13 @@ from PySide6.QtCore import QRectF, Qt, QTimer
 from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent, QResizeEvent, QTextCursor, QTextOption, QWheelEvent
 from PySide6.QtWidgets import QLabel, QWidget
 
-from ui.chat.highlight import apply_spans, language_name, spans
+from ui.chat.highlight import Highlight, apply_spans, highlighter
 from ui.chat.prose_view import StaticTextEdit
 from ui.theme import current_theme
 from ui.widgets.icon_button import IconButton
 
 _COPIED_MS = 1600
-_RECOLOUR_LOAD = 12  # colouring that took t waits 12 t before the growing code is coloured again
+_RECOLOUR_LOAD = 6  # colouring that took t waits 6 t before the growing code is coloured again
 _HEADER, _PADDING, _RADIUS, _SCROLL_BAR = 34, 12, 10, 14
 
 
@@ -44,6 +44,10 @@ class CodeView(QWidget):
         self.language = ""
         self._code = ""
         self._recolour_at = 0.0
+        self._asked_s = 0.0
+        self._request: int | None = None  # the answer of the highlighter that is waited for
+        self._wants_colour = False
+        highlighter().finished.connect(self._on_highlight)
         theme = current_theme()
         self._label = QLabel(self)
         self._label.setProperty("tone", "small")
@@ -68,7 +72,7 @@ class CodeView(QWidget):
     def set_language(self, language: str) -> None:
         if language != self.language or not self._label.text():
             self.language = language
-            self._label.setText(language_name(language) or self.tr("Code"))
+            self._label.setText(language.capitalize() or self.tr("Code"))
 
     def set_code(self, code: str, *, is_final: bool) -> None:
         """Show ``code``; while it is not final, colours may lag a moment behind."""
@@ -82,14 +86,26 @@ class CodeView(QWidget):
                 cursor.select(QTextCursor.SelectionType.Document)
                 cursor.insertText(code)
             self._code = code
+        self._wants_colour = bool(self.language)
         if is_final or perf_counter() >= self._recolour_at:
-            self._colour()
+            self._ask_for_colour()
 
-    def _colour(self) -> None:
-        started = perf_counter()
-        apply_spans(self._text.document(), spans(self._code, self.language))
-        ended = perf_counter()
-        self._recolour_at = ended + (ended - started) * _RECOLOUR_LOAD
+    def _ask_for_colour(self) -> None:
+        if self._wants_colour and self._request is None:
+            self._wants_colour = False
+            self._asked_s = perf_counter()
+            self._request = highlighter().request(self._code, self.language)
+
+    def _on_highlight(self, request: int, result: Highlight) -> None:
+        if request != self._request:
+            return
+        self._request = None
+        now_s = perf_counter()
+        self._recolour_at = now_s + (now_s - self._asked_s) * _RECOLOUR_LOAD
+        if result.name:
+            self._label.setText(result.name)
+        apply_spans(self._text.document(), result.spans)
+        self._ask_for_colour()  # for what has been written meanwhile
 
     def height_for(self, width: int) -> int:
         theme = current_theme()

@@ -79,7 +79,7 @@ class Composer(QWidget):
         self._edit = ComposerEdit(self)
         self._edit.setPlaceholderText(self.tr("Ask anything"))
         self._edit.setAccessibleName(self.tr("Message to send"))
-        self._edit.submitted.connect(self._submit)
+        self._edit.submitted.connect(self.submit)
         self._edit.up_in_empty.connect(self.edit_last_requested)
         self._edit.escaped.connect(self._escape)
         self._edit.focus_changed.connect(self.update)
@@ -159,9 +159,10 @@ class Composer(QWidget):
         if self._is_generating:
             self.stop_requested.emit()
         else:
-            self._submit()
+            self.submit()
 
-    def _submit(self) -> None:
+    def submit(self) -> None:
+        """Send the text, if it can be sent now."""
         text = self.text().strip()
         if not text or self._is_generating:
             return

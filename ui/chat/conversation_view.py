@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
 
-from ui.chat.message_view import MessageView
+from ui.chat.message_view import GUTTER, MessageView
 from ui.chat.shown_message import ShownMessage
 from ui.theme import current_theme
 from ui.widgets.icon_button import IconButton
@@ -33,7 +33,10 @@ class _Row:
 
 
 class ConversationView(QAbstractScrollArea):
-    """Messages are given as data; heights of rows never seen are estimated and corrected when they come near."""
+    """Messages are given as data; heights of rows never seen are estimated and corrected when they come near.
+
+    ``prepare`` is asked for what is costly to know of a message (its siblings) just before it becomes a widget.
+    """
 
     regenerate_requested = Signal(int)
     edit_requested = Signal(int)
@@ -53,6 +56,7 @@ class ConversationView(QAbstractScrollArea):
         self._follows = True
         self._is_adjusting = False
         self._dirty: set[int] = set()
+        self.prepare: Callable[[ShownMessage], ShownMessage] = lambda message: message
         self._update = Throttle(self._apply_updates, _UPDATE_MS, self)
         self._jump = IconButton("arrow-down", self.tr("Jump to latest"), self, size=34, icon_size=17, kind="round")
         self._jump.clicked.connect(self.jump_to_latest)
@@ -87,7 +91,8 @@ class ConversationView(QAbstractScrollArea):
             else:
                 row.message = message
                 if row.view is not None:
-                    row.view.set_message(message)
+                    row.message = self.prepare(message)
+                    row.view.set_message(row.message)
                     row.width = 0
                 rows.append(row)
         for row in kept.values() if keep_position else self._rows:
@@ -154,9 +159,9 @@ class ConversationView(QAbstractScrollArea):
     def _column(self) -> tuple[int, int]:
         """Left edge and width of the text column."""
         theme = current_theme()
-        available = self.viewport().width() - 2 * theme.px(_MARGIN_X)
+        available = self.width() - 2 * theme.px(_MARGIN_X)  # the scroll bar lies inside the margin
         width = max(160, min(theme.px(COLUMN_WIDTH), available))
-        return max(0, (self.viewport().width() - width) // 2), width
+        return max(0, (self.width() - width) // 2), width
 
     def _estimate(self, message: ShownMessage) -> int:
         theme = current_theme()
@@ -218,6 +223,7 @@ class ConversationView(QAbstractScrollArea):
         for number in self._near(self.viewport().height() // 4):
             row = self._rows[number]
             if row.view is None:
+                row.message = self.prepare(row.message)
                 row.view = self._make(row.message)
                 row.view.set_last(number == len(self._rows) - 1)
                 row.width = 0
@@ -236,7 +242,7 @@ class ConversationView(QAbstractScrollArea):
             if row.view is None:
                 continue
             if number in keep:
-                row.view.setGeometry(left, top + self._offsets[number], width, row.height)
+                row.view.setGeometry(left - GUTTER, top + self._offsets[number], width + 2 * GUTTER, row.height)
                 row.view.show()
             elif not row.view.selected_text():
                 self._drop(row)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import logging
+import threading
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QBrush, QTextCharFormat, QTextDocument, QTextLayout
 
 from ui.theme import current_theme
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
+
+log = logging.getLogger(__name__)
 
 _COLORS = (  # the first prefix that fits wins
     ("Token.Comment.Preproc", "code_builtin"),
@@ -63,10 +69,58 @@ def _color_of(kind: Any) -> str:
     return next((color for prefix, color in _COLORS if name.startswith(prefix)), "")
 
 
-def language_name(language: str) -> str:
-    """The name to show for a fence's language, e.g. "python" -> "Python"."""
+@dataclass(frozen=True, slots=True)
+class Highlight:
+    """The outcome for one text: its language's proper name and its coloured runs."""
+
+    name: str
+    spans: list[Span]
+
+
+def highlight(code: str, language: str) -> Highlight:
+    """Find the coloured runs of ``code``; none when the language is unknown. Takes a while the first time."""
     lexer = _lexer(language) if language else None
-    return str(lexer.name) if lexer is not None else language
+    return Highlight(str(lexer.name) if lexer is not None else "", spans(code, language))
+
+
+class Highlighter(QObject):
+    """Runs :func:`highlight` on one thread of its own; ``finished`` is emitted for the main thread."""
+
+    finished = Signal(int, object)  # request number, Highlight
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._requests: SimpleQueue[tuple[int, str, str]] = SimpleQueue()
+        self._n_requests = 0
+        self._thread: threading.Thread | None = None
+
+    def request(self, code: str, language: str) -> int:
+        """Ask for a text to be coloured; returns the number that ``finished`` will carry."""
+        self._n_requests += 1
+        self._requests.put((self._n_requests, code, language))
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="highlight", daemon=True)
+            self._thread.start()
+        return self._n_requests
+
+    def _work(self) -> None:
+        while True:
+            number, code, language = self._requests.get()
+            try:
+                result = highlight(code, language)
+            except Exception:  # a lexer that fails on odd input costs the colours, nothing else
+                log.exception("no colours for %s", language)
+                result = Highlight("", [])
+            try:
+                self.finished.emit(number, result)
+            except RuntimeError:  # the application is gone
+                return
+
+
+@cache
+def highlighter() -> Highlighter:
+    """The application's one highlighter."""
+    return Highlighter()
 
 
 def spans(code: str, language: str) -> list[Span]:

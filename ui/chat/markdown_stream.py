@@ -42,7 +42,7 @@ class MarkdownStream:
     def update(self, text: str) -> tuple[list[Block], Block]:
         """Take the whole text so far; return the newly finished blocks and the open one.
 
-        The text must continue the earlier one: raises ValueError when it differs from what was already handed out as finished.
+        It must continue the earlier text: raises ValueError when what was handed out as finished differs.
         """
         if not self.continues(text):
             raise ValueError("the text does not continue what was fed before; start a new MarkdownStream")

@@ -11,14 +11,16 @@ from ui.chat.markdown_view import MarkdownView
 from ui.chat.prose_view import ProseView
 from ui.chat.shown_message import MessageState, ShownMessage
 from ui.theme import current_theme, themed_pixmap
+from ui.widgets.elided_label import ElidedLabel
 from ui.widgets.icon_button import IconButton
 from ui.widgets.meter import Meter
 from ui.widgets.thinking_dots import ThinkingDots
 
+GUTTER = 6  # room beside the text for the actions' own padding
 _COPIED_MS = 1600
 _BUBBLE_PADDING_X, _BUBBLE_PADDING_Y, _BUBBLE_RADIUS = 15, 10, 16
 _BUBBLE_SHARE = 0.82
-_ACTIONS_HEIGHT, _GAP_BELOW, _PROGRESS_HEIGHT = 28, 10, 26
+_ACTIONS_HEIGHT, _GAP_BELOW_USER, _GAP_BELOW_ANSWER, _PROGRESS_HEIGHT = 28, 2, 24, 26
 _LINE_SEPARATOR = "   ·   "
 
 
@@ -114,7 +116,7 @@ class ActionRow(QWidget):
         else:
             self.redo_button = IconButton("regenerate", self.tr("Regenerate answer"), self, size=26, icon_size=15)
             self.redo_button.clicked.connect(self.regenerate)
-        self._figures = QLabel(self)
+        self._figures = ElidedLabel(self)
         self._figures.setProperty("tone", "faint")
         self._previous.clicked.connect(lambda: self.step.emit(-1))
         self._next.clicked.connect(lambda: self.step.emit(1))
@@ -128,9 +130,7 @@ class ActionRow(QWidget):
         for widget in (*switcher, self.copy_button, self.redo_button):
             layout.addWidget(widget)
         layout.addSpacing(8)
-        layout.addWidget(self._figures)
-        if not is_user:
-            layout.addStretch(1)
+        layout.addWidget(self._figures, 0 if is_user else 1)
 
     def show_message(self, message: ShownMessage) -> None:
         has_siblings = message.n_siblings > 1
@@ -296,12 +296,13 @@ class MessageView(QWidget):
         menu.popup(event.globalPos())
 
     def height_for(self, width: int) -> int:
-        """Lay the parts out for ``width`` and return the height they take."""
+        """Lay the parts out for a text column of ``width``, inside two gutters, and return the height they take."""
         theme = current_theme()
         y = self._place_bubble(width) if self._message.is_user else self._place_answer(width)
         actions_height = theme.px(_ACTIONS_HEIGHT)
-        self.actions_row.setGeometry(0, y, width, actions_height)
-        return y + actions_height + theme.px(_GAP_BELOW)
+        self.actions_row.setGeometry(0, y, width + 2 * GUTTER, actions_height)
+        gap = _GAP_BELOW_USER if self._message.is_user else _GAP_BELOW_ANSWER
+        return y + actions_height + theme.px(gap)
 
     def _place_bubble(self, width: int) -> int:
         theme = current_theme()
@@ -310,7 +311,7 @@ class MessageView(QWidget):
         text = self._text
         text_width = min(widest, text.natural_width()) if isinstance(text, ProseView) else widest
         height = self._text.height_for(text_width)
-        x = width - text_width - padding_x
+        x = GUTTER + width - text_width - padding_x
         self._text.setGeometry(x, padding_y, text_width, height)
         self._bubble = QRectF(x - padding_x, 0, text_width + 2 * padding_x, height + 2 * padding_y)
         return round(self._bubble.height())
@@ -320,18 +321,18 @@ class MessageView(QWidget):
         y = 0
         if self._message.text:
             height = self._text.height_for(width)
-            self._text.setGeometry(0, 0, width, height)
+            self._text.setGeometry(GUTTER, 0, width, height)
             if isinstance(self._text, MarkdownView):
                 self._text.place(width)
             y += height
         if self._progress is not None and not self._progress.isHidden():
             height = theme.px(_PROGRESS_HEIGHT)
-            self._progress.setGeometry(0, y, width, height)
+            self._progress.setGeometry(GUTTER, y, width, height)
             y += height
         if self._error is not None and not self._error.isHidden():
             layout = self._error.layout()
             height = max(layout.heightForWidth(width), layout.minimumSize().height()) if layout else 0
-            self._error.setGeometry(0, y, width, height)
+            self._error.setGeometry(GUTTER, y, width, height)
             y += height + theme.px(4)
         return y
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from app.chats import Message
 
 
 class MessageState(StrEnum):
@@ -42,3 +46,23 @@ class ShownMessage:
     @property
     def is_user(self) -> bool:
         return self.role == "user"
+
+
+def shown(message: Message) -> ShownMessage:
+    """A stored message as the conversation shows it; its siblings are left to be looked up when it comes near."""
+    metrics = message.metrics
+    state = MessageState(str(message.state))
+    if state is MessageState.STREAMING and not message.content:
+        state = MessageState.WAITING
+    return ShownMessage(
+        id=message.id,
+        role=str(message.role),
+        text=message.content,
+        state=state,
+        error=str(metrics.get("error", "")),
+        n_tokens=int(metrics.get("completion_tokens", 0)),
+        tokens_per_second=float(metrics.get("tokens_per_second", 0.0)),
+        ttft_ms=float(metrics.get("ttft_ms", 0.0)),
+        model=str(metrics.get("model", "")),
+        was_cut=metrics.get("finish_reason") in {"length", "context"},
+    )

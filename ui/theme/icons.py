@@ -5,13 +5,17 @@ from __future__ import annotations
 from functools import cache, lru_cache
 
 from PySide6.QtCore import QByteArray, QRectF, Qt
-from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
+from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
 from ui.resources import resource_path
 from ui.theme.theme import current_theme
 
-_SCALES = (1.0, 1.25, 1.5, 2.0, 3.0)
+
+def _scales() -> list[float]:
+    """The scales in use on this desktop, and a large one for what may come."""
+    screens = {screen.devicePixelRatio() for screen in QGuiApplication.screens()}
+    return sorted(screens | {2.0})
 
 
 @cache
@@ -40,7 +44,8 @@ def themed_icon(name: str, token: str = "text_muted", size: int = 18, *, disable
     """One icon in a theme colour; ask again when the theme has changed."""
     icon = QIcon()
     theme = current_theme()
+    scales = _scales()
     for mode, color in ((QIcon.Mode.Normal, theme.color(token)), (QIcon.Mode.Disabled, theme.color(disabled))):
-        for scale in _SCALES:
+        for scale in scales:
             icon.addPixmap(_render(name, QColor(color).name(), size, scale), mode)
     return icon

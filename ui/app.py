@@ -1,0 +1,234 @@
+"""Starts the window: settings, theme and chats first, then the paint, then the model."""
+
+from __future__ import annotations
+
+import time
+
+_STARTED_S = time.perf_counter()
+
+import argparse  # noqa: E402  (the clock above starts before the imports it measures)
+import asyncio  # noqa: E402
+import logging  # noqa: E402
+import os  # noqa: E402
+import sys  # noqa: E402
+from collections.abc import Sequence  # noqa: E402
+from logging.handlers import RotatingFileHandler  # noqa: E402
+from pathlib import Path  # noqa: E402
+from typing import TYPE_CHECKING  # noqa: E402
+
+from PySide6.QtCore import QEvent, QObject, Qt, QtMsgType, qInstallMessageHandler  # noqa: E402
+from PySide6.QtGui import QIcon  # noqa: E402
+from PySide6.QtWidgets import QApplication  # noqa: E402
+from qasync import QEventLoop  # noqa: E402
+
+from app import paths  # noqa: E402
+from app.chats import ChatStore  # noqa: E402
+from app.engine_service import EngineService  # noqa: E402
+from app.settings import Settings, SettingsFile  # noqa: E402
+from ui.chat.drafts import Drafts  # noqa: E402
+from ui.collector import MainThreadCollector  # noqa: E402
+from ui.crash_report import CrashReport  # noqa: E402
+from ui.main_window import MainWindow, Services  # noqa: E402
+from ui.resources import resource_path  # noqa: E402
+from ui.stall_watch import StallWatch  # noqa: E402
+from ui.theme import current_theme  # noqa: E402
+from ui.theme.theme import BASE_FONT_SIZE_PX  # noqa: E402
+from ui.translation import install_translation  # noqa: E402
+
+if TYPE_CHECKING:
+    from app.library import Library
+
+log = logging.getLogger(__name__)
+
+TIMINGS_VARIABLE = "COLIBRI_TIMINGS"
+_LOG_BYTES = 1_000_000
+_SWITCH_INTERVAL_S = 0.001  # the engine's thread must not hold the window's up
+_END_WITHIN_S = 0.8
+_DRAFTS_EVERY_S = 2.0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the window until it is closed; ``--model FILE`` opens a model other than the last one."""
+    parser = argparse.ArgumentParser(prog="colibri window")
+    parser.add_argument("-m", "--model", type=Path, help="the GGUF file to open")
+    arguments = parser.parse_args(argv)
+    _start_logging()
+    report = CrashReport(paths.log_dir() / "crash.txt")
+    sys.setswitchinterval(_SWITCH_INTERVAL_S)
+    app = _application()
+    settings = SettingsFile(paths.settings_file())
+    install_translation(app, settings.settings.language)
+    theme = current_theme()
+    theme.set_font_size(settings.settings.font_size or BASE_FONT_SIZE_PX)
+    theme.set_mode(settings.settings.theme)  # type: ignore[arg-type]
+    theme.apply()
+    app.setWindowIcon(QIcon(str(resource_path("icons", "colibri-app.svg"))))
+    if arguments.model is not None:
+        settings.change(model_path=str(arguments.model.absolute()))
+    loop = QEventLoop(app)
+    asyncio.set_event_loop(loop)
+    with loop:
+        is_clean = loop.run_until_complete(_run(app, settings, report))
+    logging.shutdown()
+    if not is_clean:  # the engine is still inside a step: everything is saved, so do not wait for it
+        os._exit(0)
+    return 0
+
+
+async def _run(app: QApplication, settings: SettingsFile, report: CrashReport) -> bool:
+    """The window's life; returns whether everything ended by itself."""
+    loop = asyncio.get_running_loop()
+    collector = MainThreadCollector(app)
+    store = ChatStore(paths.chats_db())
+    engine = EngineService()
+    drafts = Drafts(paths.data_dir() / "drafts.json")
+    window = MainWindow(Services(store, engine, settings, drafts, os.cpu_count() or 1))
+    report.watch_loop(loop, window.show_error)
+    ended = asyncio.Event()
+    window.closed.connect(ended.set)
+    first_paint = FirstPaint(window)
+    window.show()
+    await first_paint.wait()
+    _note("window shown", _STARTED_S)
+    watch = StallWatch(_print_stall if _wants_timings() else None, app)
+    ready_from_s = time.perf_counter()
+    window.loader.ready.connect(lambda: _note("model ready", ready_from_s))
+    library = await loop.run_in_executor(None, _library, settings)
+    window.attach_library(library)
+    window.loader.start()
+    collector.settle()
+    FolderWatch(library, settings)
+    refreshing = loop.create_task(library.refresh())
+    saving = loop.create_task(_save_drafts(drafts))
+    if report.previous:
+        window.toast.show_message(window.tr("Colibri ended unexpectedly last time. Your chats were kept."))
+    await ended.wait()
+    window.hide()
+    for task in (refreshing, saving):
+        task.cancel()
+    is_clean = await _end(window, engine, store, settings, drafts)
+    log.info("longest stall of the event loop: %.0f ms", watch.worst_ms)
+    report.close()
+    collector.stop()
+    window.deleteLater()
+    return is_clean
+
+
+async def _end(
+    window: MainWindow, engine: EngineService, store: ChatStore, settings: SettingsFile, drafts: Drafts
+) -> bool:
+    """Save everything within less than a second, whatever the engine is doing."""
+    loop = asyncio.get_running_loop()
+    is_clean = True
+    try:
+        await asyncio.wait_for(window.finish(), _END_WITHIN_S / 2)
+    except TimeoutError:
+        is_clean = False
+        log.warning("an answer could not be ended in time; what there is of it is kept")
+    drafts.save()
+    try:
+        await asyncio.wait_for(loop.run_in_executor(None, engine.close, _END_WITHIN_S / 2), _END_WITHIN_S / 2)
+    except TimeoutError:
+        is_clean = False
+    settings.flush()
+    store.close()
+    return is_clean and not _engine_lives()
+
+
+def _engine_lives() -> bool:
+    import threading  # noqa: PLC0415
+
+    return any(thread.name == "engine" and thread.is_alive() for thread in threading.enumerate())
+
+
+async def _save_drafts(drafts: Drafts) -> None:
+    while True:
+        await asyncio.sleep(_DRAFTS_EVERY_S)
+        drafts.save()
+
+
+def _library(settings: SettingsFile) -> Library:
+    """Made on another thread: importing what reads GGUF files takes its time."""
+    from app.library import Library  # noqa: PLC0415
+
+    return Library(lambda: settings.settings)
+
+
+class FolderWatch:
+    """Looks for models again when the user has changed the list of folders."""
+
+    def __init__(self, library: Library, settings: SettingsFile) -> None:
+        self._library = library
+        self._folders = settings.settings.model_folders
+        self._task: asyncio.Task[object] | None = None
+        settings.on_change(self._on_settings)
+
+    def _on_settings(self, settings: Settings) -> None:
+        if settings.model_folders != self._folders:
+            self._folders = settings.model_folders
+            self._task = asyncio.get_running_loop().create_task(self._library.refresh())
+
+
+class FirstPaint(QObject):
+    """Waits until a window has been drawn for the first time."""
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+        self._drawn = asyncio.Event()
+        window.page.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Paint:
+            watched.removeEventFilter(self)
+            asyncio.get_running_loop().call_soon(self._drawn.set)
+        return False
+
+    async def wait(self) -> None:
+        await self._drawn.wait()
+
+
+def _application() -> QApplication:
+    QApplication.setHighDpiScaleFactorRoundingPolicy(Qt.HighDpiScaleFactorRoundingPolicy.PassThrough)
+    existing = QApplication.instance()
+    app = existing if isinstance(existing, QApplication) else QApplication(["colibri"])
+    app.setApplicationName("colibri")
+    app.setApplicationDisplayName("Colibri")
+    app.setDesktopFileName("colibri")
+    app.setStyle("Fusion")
+    app.setQuitOnLastWindowClosed(False)
+    return app
+
+
+def _start_logging() -> None:
+    handler = RotatingFileHandler(
+        paths.log_dir() / "colibri.log", maxBytes=_LOG_BYTES, backupCount=2, encoding="utf-8", delay=True
+    )
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    root = logging.getLogger()
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
+    logging.getLogger("qasync").setLevel(logging.WARNING)
+    qInstallMessageHandler(_on_qt_message)
+
+
+def _on_qt_message(kind: QtMsgType, _context: object, text: str) -> None:
+    is_bad = kind in {QtMsgType.QtWarningMsg, QtMsgType.QtCriticalMsg, QtMsgType.QtFatalMsg}
+    logging.getLogger("qt").log(logging.WARNING if is_bad else logging.DEBUG, "%s", text)
+
+
+def _wants_timings() -> bool:
+    return os.environ.get(TIMINGS_VARIABLE) == "1"
+
+
+def _note(what: str, since_s: float) -> None:
+    text = f"{what} after {(time.perf_counter() - since_s) * 1000:.0f} ms"
+    log.info("%s", text)
+    if _wants_timings():
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+
+
+def _print_stall(late_ms: float, used_ms: float) -> None:
+    sys.stderr.write(f"stall of {late_ms:.0f} ms, computing {used_ms:.0f} ms\n")
+    sys.stderr.flush()

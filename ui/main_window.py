@@ -1,0 +1,386 @@
+"""The main window: chats to the left, the conversation in the middle, live panels to the right."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QByteArray, QSize, Qt, Signal
+from PySide6.QtGui import QCloseEvent, QGuiApplication
+from PySide6.QtWidgets import QFileDialog, QMainWindow, QSplitter
+
+from app.chats import Chat, ChatStore
+from app.conversation import ChatChanged, Conversation, Event
+from app.engine_service import EngineService
+from app.settings import Settings, SettingsFile
+from engine.errors import ColibriError
+from ui.actions import WindowActions
+from ui.chat.chat_list_model import ShownChat
+from ui.chat.chat_page import ChatPage
+from ui.chat.drafts import Drafts
+from ui.chat.sidebar import Sidebar
+from ui.expert_dock import ExpertDock
+from ui.help_dialog import HelpDialog
+from ui.models.model_loader import LoadState, ModelLoader
+from ui.models.model_picker import ShownModel
+from ui.settings.settings_dialog import SettingsDialog
+from ui.status_line import StatusLine
+from ui.theme import current_theme
+from ui.theme.theme import BASE_FONT_SIZE_PX
+from ui.widgets.toast import Toast
+
+if TYPE_CHECKING:
+    from app.library import Library
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What the window shows and asks."""
+
+    store: ChatStore
+    engine: EngineService
+    settings: SettingsFile
+    drafts: Drafts
+    n_cores: int = 1
+
+
+class MainWindow(QMainWindow):
+    """Holds no truth: chats are in the store, the model in the engine service, choices in the settings."""
+
+    closed = Signal()
+
+    def __init__(self, services: Services) -> None:
+        super().__init__()
+        self.services = services
+        self.loader = ModelLoader(services.engine, services.settings)
+        self._conversations: dict[int, Conversation] = {}
+        self.setWindowTitle("Colibri")
+        self.setUnifiedTitleAndToolBarOnMac(True)
+        self.resize(self.sizeHint())
+        self._build()
+        self.actions_ = WindowActions(self)
+        self._connect()
+        self._restore_layout()
+        self._show_chats()
+        self._open_last()
+        self._on_model()
+
+    def _build(self) -> None:
+        self.sidebar = Sidebar(self)
+        self.page = ChatPage(self.services.drafts, self)
+        self.status = StatusLine(self)
+        self._splitter = QSplitter(Qt.Orientation.Horizontal, self)
+        self._splitter.setHandleWidth(1)
+        self._splitter.setChildrenCollapsible(False)
+        self._splitter.addWidget(self.sidebar)
+        self._splitter.addWidget(self.page)
+        self._splitter.setStretchFactor(1, 1)
+        self.sidebar.setMinimumWidth(180)
+        self.page.setMinimumWidth(380)
+        self.setCentralWidget(self._splitter)
+        self.statusBar().setSizeGripEnabled(False)
+        self.statusBar().addWidget(self.status, 1)
+        self.dock = ExpertDock(lambda: self.services.engine.telemetry, self)
+        self.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, self.dock)
+        self.toast = Toast(self._splitter)
+
+    def _connect(self) -> None:
+        services = self.services
+        self.sidebar.new_chat_requested.connect(self.new_chat)
+        self.sidebar.chat_selected.connect(self.open_chat)
+        self.sidebar.rename_requested.connect(self.rename_chat)
+        self.sidebar.pin_requested.connect(self.pin_chat)
+        self.sidebar.delete_requested.connect(self.delete_chat)
+        self.sidebar.search_changed.connect(lambda _text: self._show_chats())
+        self.page.first_message.connect(self._start_chat)
+        self.page.not_ready.connect(self._say_not_ready)
+        self.page.figures_changed.connect(self._show_figures)
+        self.page.context_changed.connect(self._show_context)
+        self.page.notice.cancelled.connect(self.loader.cancel)
+        self.page.notice.retried.connect(self.loader.retry)
+        picker = self.page.picker
+        picker.chosen.connect(self.load_model)
+        picker.opened_file.connect(self.choose_model_file)
+        picker.opened_folder.connect(self.choose_model_folder)
+        picker.unload_requested.connect(self.loader.unload)
+        picker.cancel_requested.connect(self.loader.cancel)
+        self.loader.changed.connect(self._on_model)
+        services.engine.on_change(self._on_model)
+        services.settings.on_change(self._on_settings)
+
+    # -- chats
+
+    def new_chat(self) -> None:
+        """Show an empty conversation; it becomes a chat with its first message."""
+        self.page.open(None)
+        self.sidebar.mark(None)
+        self.services.settings.change(last_chat_id=None)
+        self.page.composer.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def open_chat(self, chat_id: int) -> None:
+        """Show a chat of the list."""
+        self.page.open(self._conversation(chat_id))
+        self.sidebar.mark(chat_id)
+        self.services.settings.change(last_chat_id=chat_id)
+
+    def rename_chat(self, chat_id: int, title: str) -> None:
+        self.services.store.rename(chat_id, title)
+        self._after_chat_change(chat_id)
+
+    def pin_chat(self, chat_id: int, is_pinned: bool) -> None:
+        self.services.store.update(chat_id, pinned=is_pinned)
+        self._after_chat_change(chat_id)
+
+    def delete_chat(self, chat_id: int) -> None:
+        """Take a chat away, with a way back."""
+        conversation = self._conversations.pop(chat_id, None)
+        if conversation is not None:
+            conversation.stop()
+        title = self._title(self.services.store.chat(chat_id))
+        self.services.store.delete(chat_id)
+        if self.current_chat_id() == chat_id:
+            self.new_chat()
+        self._show_chats()
+        text = self.tr("Deleted “{title}”").format(title=title if len(title) <= 40 else title[:39] + "…")
+        self.toast.show_message(text, self.tr("Undo"), lambda: self._restore_chat(chat_id))
+
+    def _restore_chat(self, chat_id: int) -> None:
+        self.services.store.restore(chat_id)
+        self._show_chats()
+        self.open_chat(chat_id)
+
+    def current_chat_id(self) -> int | None:
+        conversation = self.page.conversation
+        return None if conversation is None else conversation.chat_id
+
+    def _conversation(self, chat_id: int) -> Conversation:
+        if chat_id not in self._conversations:
+            services = self.services
+            conversation = Conversation(services.store, services.engine, chat_id, lambda: services.settings.settings)
+            conversation.on_event(self._on_conversation)
+            self._conversations[chat_id] = conversation
+        return self._conversations[chat_id]
+
+    def _start_chat(self, text: str) -> None:
+        chat = self.services.store.create_chat(system_prompt=self.services.settings.settings.system_prompt)
+        self.page.send_first(self._conversation(chat.id), text)
+        self.services.settings.change(last_chat_id=chat.id)
+        self._show_chats()
+
+    def _on_conversation(self, event: Event) -> None:
+        if isinstance(event, ChatChanged):
+            self._show_chats()
+
+    def _after_chat_change(self, chat_id: int) -> None:
+        self._show_chats()
+        if self.current_chat_id() == chat_id:
+            self.page.show_title()
+
+    def _title(self, chat: Chat) -> str:
+        return chat.title or self.tr("New chat")
+
+    def _show_chats(self) -> None:
+        query = self.sidebar.search_text()
+        chats = {chat.id: chat for chat in self.services.store.list_chats()}
+        entries: list[ShownChat] = []
+        if query:
+            found: dict[int, str] = {}
+            for hit in self.services.store.search(query):
+                found.setdefault(hit.chat_id, hit.excerpt if hit.message_id is not None else "")
+            entries = [self._shown(chats[chat_id], text) for chat_id, text in found.items() if chat_id in chats]
+        else:
+            entries = [self._shown(chat) for chat in chats.values()]
+        self.sidebar.set_chats(entries, self.current_chat_id(), is_search=bool(query))
+
+    def _shown(self, chat: Chat, snippet: str = "") -> ShownChat:
+        return ShownChat(chat.id, self._title(chat), datetime.fromtimestamp(chat.updated_at), chat.pinned, snippet)
+
+    def _open_last(self) -> None:
+        last = self.services.settings.settings.last_chat_id
+        is_there = any(chat.id == last for chat in self.services.store.list_chats())
+        if last is not None and is_there:
+            self.open_chat(last)
+        else:
+            self.page.open(None)
+        self.page.composer.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    # -- models
+
+    def load_model(self, path: Path) -> None:
+        """Open a model in place of the present one."""
+        self.loader.load(path)
+
+    def choose_model_file(self) -> None:
+        """Ask for a model file and open it."""
+        dialog = QFileDialog(self, self.tr("Open a model file"))
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.setNameFilters([self.tr("Models (*.gguf)"), self.tr("All files (*)")])
+        dialog.fileSelected.connect(lambda name: self.load_model(Path(name)))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.open()
+
+    def choose_model_folder(self) -> None:
+        """Ask for a folder whose models are to be listed."""
+        dialog = QFileDialog(self, self.tr("Add a folder of models"))
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.fileSelected.connect(self._add_folder)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.open()
+
+    def _add_folder(self, folder: str) -> None:
+        folders = self.services.settings.settings.model_folders
+        if folder not in folders:
+            self.services.settings.change(model_folders=(*folders, folder))
+
+    def attach_library(self, library: Library) -> None:
+        """Offer the models of the library from now on."""
+        self.loader.library = library
+        library.on_change(self._on_library)
+        self._on_library()
+
+    def _on_library(self) -> None:
+        library = self.loader.library
+        self.page.picker.set_models(
+            [
+                ShownModel(entry.path, entry.name, entry.file_bytes, entry.type_name, entry.is_starter, entry.problem)
+                for entry in (library.entries if library is not None else [])
+            ]
+        )
+
+    def _on_model(self) -> None:
+        loader, picker, notice = self.loader, self.page.picker, self.page.notice
+        progress = loader.progress
+        info = self.services.engine.info
+        if progress is not None:
+            self._show_progress(progress.title, progress.fraction, progress.detail, progress.is_long)
+        elif loader.state is LoadState.ERROR:
+            picker.show_none()
+            notice.show_error(loader.error)
+            self._describe(self.tr("No model"), loader.error.split("\n")[0], "danger")
+        elif loader.state is LoadState.READY and info is not None and loader.path is not None:
+            notice.hide()
+            picker.show_loaded(loader.path, loader.name, info.type_name)
+            self._describe(loader.name, self.tr("Ready"), "ok")
+        else:
+            notice.hide()
+            picker.show_none()
+            self._describe(self.tr("No model"), self.tr("Choose one above to begin"), "text_faint")
+        placeholder = (
+            "" if loader.can_take_messages else self.tr("Write already; it can be sent when a model is loaded")
+        )
+        self.page.composer.set_ready(loader.can_take_messages, placeholder)
+        self._show_context(self._n_context_used)
+
+    def _show_progress(self, title: str, fraction: float | None, detail: str, is_long: bool) -> None:
+        loader = self.loader
+        if loader.path is not None:
+            self.page.picker.show_loading(loader.path, loader.name, fraction)
+        else:
+            self.page.picker.show_none()
+        if is_long:
+            self.page.notice.show_progress(title, fraction, detail)
+        else:
+            self.page.notice.hide()
+        self._describe(title, detail, "busy")
+
+    def _describe(self, what: str, state: str, token: str) -> None:
+        text = f"{what}  ·  {state}" if state else what
+        self.status.set_state(text, token)
+        self.page.empty.set_state(text)
+
+    def _say_not_ready(self) -> None:
+        self.toast.show_message(self.tr("No model is loaded yet; your text is kept."))
+
+    # -- figures
+
+    _n_context_used = 0
+
+    def _show_figures(self, tokens_per_second: float, ttft_ms: float) -> None:
+        self.status.set_rate(tokens_per_second)
+        if ttft_ms > 0 or tokens_per_second == 0:
+            self.status.set_ttft(ttft_ms)
+
+    def _show_context(self, n_used: int) -> None:
+        self._n_context_used = n_used
+        n_total = self.loader.context_length if self.loader.state is LoadState.READY else 0
+        self.status.set_context(n_used, n_total)
+
+    # -- appearance and settings
+
+    def _on_settings(self, settings: Settings) -> None:
+        theme = current_theme()
+        theme.set_mode(settings.theme)  # type: ignore[arg-type]
+        theme.set_font_size(settings.font_size or BASE_FONT_SIZE_PX)
+        self.actions_.show_settings(settings)
+
+    def change_font_size(self, step: int) -> None:
+        """Make the text larger or smaller; 0 puts it back to normal."""
+        size = current_theme().font_size_px + step if step else BASE_FONT_SIZE_PX
+        current_theme().set_font_size(size)
+        self.services.settings.change(font_size=current_theme().font_size_px)
+
+    def show_settings(self) -> None:
+        dialog = SettingsDialog(self.services.settings, self.services.n_cores, self)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.open()
+
+    def show_help(self) -> None:
+        dialog = HelpDialog(self)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.open()
+
+    def copy_last_answer(self) -> None:
+        text = self.page.last_answer()
+        if text:
+            QGuiApplication.clipboard().setText(text)
+            self.toast.show_message(self.tr("The last answer was copied"))
+
+    def show_error(self, text: str) -> None:
+        """Tell the user of a failure that nobody foresaw."""
+        self.toast.show_message(self.tr("Something went wrong: {error}").format(error=text.partition("\n")[0]))
+
+    def try_(self, act: Callable[[], object]) -> None:
+        """Do something that the user asked for, and say it if it is refused."""
+        try:
+            act()
+        except ColibriError as error:
+            self.toast.show_message(str(error))
+
+    def _restore_layout(self) -> None:
+        settings = self.services.settings.settings
+        if settings.window_geometry:
+            self.restoreGeometry(QByteArray.fromBase64(settings.window_geometry.encode()))
+        if settings.window_state:
+            self.restoreState(QByteArray.fromBase64(settings.window_state.encode()))
+        else:
+            self.dock.setVisible(settings.expert_panel_shown)
+            self.resizeDocks([self.dock], [320], Qt.Orientation.Horizontal)
+        self._splitter.setSizes([current_theme().px(250), 10_000])
+
+    def save_layout(self) -> None:
+        """Put the window's place and shape into the settings."""
+        self.services.settings.change(
+            window_geometry=bytes(self.saveGeometry().toBase64().data()).decode(),
+            window_state=bytes(self.saveState().toBase64().data()).decode(),
+            expert_panel_shown=not self.dock.isHidden(),
+        )
+
+    def sizeHint(self) -> QSize:
+        return QSize(1280, 820)
+
+    async def finish(self) -> None:
+        """Stop what is under way and save it."""
+        await self.loader.close()
+        for conversation in self._conversations.values():
+            await conversation.close()
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        self.save_layout()
+        super().closeEvent(event)
+        self.closed.emit()

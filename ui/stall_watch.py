@@ -1,0 +1,47 @@
+"""Notices when the event loop stood still, for the log and for tests."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, Qt, QTimer
+
+log = logging.getLogger(__name__)
+
+STALL_MS = 50.0
+_BEAT_MS = 10
+
+
+class StallWatch(QObject):
+    """Beats every 10 ms; a beat that comes more than 50 ms late is a stall.
+
+    With each stall goes how much processor time this thread used in it: a stall with little of it was not our
+    code, but a lock or a busy machine.
+    """
+
+    def __init__(self, on_stall: Callable[[float, float], object] | None = None, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._on_stall = on_stall
+        self.worst_ms = 0.0
+        self.n_stalls = 0
+        self._last_s = time.perf_counter()
+        self._last_cpu_s = time.thread_time()
+        self._timer = QTimer(self)
+        self._timer.setTimerType(Qt.TimerType.PreciseTimer)
+        self._timer.setInterval(_BEAT_MS)
+        self._timer.timeout.connect(self._beat)
+        self._timer.start()
+
+    def _beat(self) -> None:
+        now_s, cpu_s = time.perf_counter(), time.thread_time()
+        late_ms = (now_s - self._last_s) * 1000 - _BEAT_MS
+        used_ms = (cpu_s - self._last_cpu_s) * 1000
+        self._last_s, self._last_cpu_s = now_s, cpu_s
+        self.worst_ms = max(self.worst_ms, late_ms)
+        if late_ms > STALL_MS:
+            self.n_stalls += 1
+            log.warning("the event loop stood still for %.0f ms (%.0f ms of them computing)", late_ms, used_ms)
+            if self._on_stall is not None:
+                self._on_stall(late_ms, used_ms)

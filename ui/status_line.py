@@ -1,0 +1,104 @@
+"""The window's foot: model and state, speed, time to the first token, context used."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
+
+from ui import format as fmt
+from ui.theme import current_theme
+from ui.widgets.elided_label import ElidedLabel
+from ui.widgets.meter import Meter
+
+
+class StateDot(QWidget):
+    """A dot in the colour of the state."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._token = "text_faint"
+        current_theme().changed.connect(self.update)
+
+    def set_token(self, token: str) -> None:
+        if token != self._token:
+            self._token = token
+            self.update()
+
+    def sizeHint(self) -> QSize:
+        size = current_theme().px(9)
+        return QSize(size, size)
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        theme = current_theme()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(theme.color(self._token))
+        size = theme.px(8)
+        painter.drawEllipse(QRectF((self.width() - size) / 2, (self.height() - size) / 2 + 0.5, size, size))
+
+
+class StatusLine(QWidget):
+    """Shows what it is told; figures that are not known take no room."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("StatusLine")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self._dot = StateDot(self)
+        self._state = ElidedLabel(self)
+        self._rate = QLabel(self)
+        self._ttft = QLabel(self)
+        self._meter = Meter(self)
+        self._context = QLabel(self)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(14, 5, 14, 5)
+        layout.setSpacing(8)
+        layout.addWidget(self._dot)
+        layout.addWidget(self._state, 1)
+        layout.addWidget(self._rate)
+        layout.addSpacing(12)
+        layout.addWidget(self._ttft)
+        layout.addSpacing(12)
+        layout.addWidget(self._meter)
+        layout.addWidget(self._context)
+        self._meter.setToolTip(self.tr("How much of the context the chat takes up"))
+        self.clear_figures()
+        self.set_context(0, 0)
+
+    def set_state(self, text: str, token: str) -> None:
+        """The model and what it is doing; ``token`` names the dot's colour."""
+        self._state.setText(text)
+        self._state.setAccessibleName(text)
+        self._dot.set_token(token)
+
+    @property
+    def state_text(self) -> str:
+        return self._state.text()
+
+    def set_rate(self, tokens_per_second: float) -> None:
+        self._rate.setText(fmt.rate(tokens_per_second) if tokens_per_second > 0 else "")
+
+    def set_ttft(self, ms: float) -> None:
+        """Time to the first token of the newest answer."""
+        self._ttft.setText(self.tr("First token {time}").format(time=fmt.duration(ms)) if ms > 0 else "")
+
+    def clear_figures(self) -> None:
+        self._rate.clear()
+        self._ttft.clear()
+
+    def set_context(self, n_used: int, n_total: int) -> None:
+        """Tokens of the context in use, of all there are; 0 of 0 when no model is there."""
+        self._meter.setVisible(n_total > 0)
+        self._context.setVisible(n_total > 0)
+        if n_total > 0:
+            self._meter.set_fraction(n_used / n_total)
+            text = self.tr("Context {used} / {total}").format(used=fmt.count(n_used), total=fmt.count(n_total))
+            self._context.setText(text)
+            self._meter.setAccessibleName(text)
+
+    @property
+    def text(self) -> str:
+        """All figures, for tests and for copying."""
+        return "  ".join(label.text() for label in (self._rate, self._ttft, self._context) if label.text())
