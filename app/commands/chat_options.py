@@ -1,0 +1,89 @@
+"""The options of `colibri chat`, checked as they are read, and what they mean to the engine."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from app.settings import Settings
+
+if TYPE_CHECKING:
+    from engine import EngineConfig, SamplingParams
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add all options; what is not given comes from the user's settings."""
+    parser.add_argument("-m", "--model", metavar="FILE", help="a GGUF model (default: the starter model)")
+    parser.add_argument("-p", "--prompt", metavar="TEXT", help="answer this and end")
+    parser.add_argument("--system", metavar="TEXT", help='the system prompt; "" for an empty one')
+    parser.add_argument("--no-prompt", action="store_true", help="a message per input line; print only the answers")
+    parser.add_argument("--json", action="store_true", help="print one JSON object (with -p or text from a pipe)")
+
+    sampling = parser.add_argument_group("sampling")
+    sampling.add_argument("--temperature", type=_number(0, math.inf), metavar="T", help="0: always the likeliest token")
+    sampling.add_argument("--top-k", type=_whole(0), metavar="K", help="choose among the K likeliest; 0: among all")
+    sampling.add_argument("--top-p", type=_number(0, 1), metavar="P", help="choose among tokens that make up P")
+    sampling.add_argument("--min-p", type=_number(0, 1), metavar="P", help="leave out tokens below P of the likeliest")
+    sampling.add_argument("-n", "--max-tokens", type=_whole(1), metavar="N", help="stop after N tokens")
+    sampling.add_argument("--seed", type=_whole(0), metavar="N", help="the same seed gives the same answer")
+
+    engine = parser.add_argument_group("engine")
+    engine.add_argument("--threads", type=_whole(1), metavar="N", help="default: one for each physical core")
+    engine.add_argument("--context", type=_whole(1), metavar="N", help="how many tokens a conversation may have")
+
+
+def sampling_params(options: argparse.Namespace, settings: Settings) -> SamplingParams:
+    """The engine's sampling parameters: the settings, save where an option was given."""
+    from engine import SamplingParams  # noqa: PLC0415 - loading the engine takes a while
+
+    defaults = settings.sampling
+
+    def given(name: str) -> float | None:
+        value: float | None = getattr(options, name)
+        return getattr(defaults, name) if value is None else value
+
+    return SamplingParams(
+        temperature=float(given("temperature") or 0.0),
+        top_k=int(given("top_k") or 0),
+        top_p=float(given("top_p") or 0.0),
+        min_p=float(given("min_p") or 0.0),
+        repetition_penalty=defaults.repetition_penalty,
+        presence_penalty=defaults.presence_penalty,
+        frequency_penalty=defaults.frequency_penalty,
+        seed=defaults.seed if options.seed is None else options.seed,
+        max_tokens=defaults.max_tokens if options.max_tokens is None else options.max_tokens,
+    )
+
+
+def engine_config(options: argparse.Namespace, settings: Settings) -> EngineConfig:
+    """The engine's configuration: the settings, save where an option was given."""
+    from engine import EngineConfig  # noqa: PLC0415
+
+    return EngineConfig(
+        context_length=options.context or settings.context_length,
+        threads=options.threads or settings.threads,
+        max_sequences=1,
+    )
+
+
+def _whole(least: int) -> Callable[[str], int]:
+    def whole_number(text: str) -> int:
+        value = int(text)
+        if value < least:
+            raise argparse.ArgumentTypeError(f"expected {least} or more, found {value}")
+        return value
+
+    return whole_number
+
+
+def _number(least: float, most: float) -> Callable[[str], float]:
+    def number(text: str) -> float:
+        value = float(text)
+        if not (least <= value <= most) or math.isinf(value):
+            limits = f"{least} or more" if math.isinf(most) else f"{least} to {most}"
+            raise argparse.ArgumentTypeError(f"expected {limits}, found {text}")
+        return value
+
+    return number

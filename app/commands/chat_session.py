@@ -1,0 +1,135 @@
+"""A conversation held straight with an engine, turn by turn, with figures for each answer."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from app.commands.progress_line import ProgressLine
+from app.jobs import Job
+from engine.errors import ColibriError
+
+if TYPE_CHECKING:
+    from engine import Delta, Engine, SamplingParams
+
+
+@dataclass(slots=True)
+class TerminalAnswer:
+    """An answer and what it took."""
+
+    token_ids: list[int] = field(default_factory=list)
+    pieces: list[str] = field(default_factory=list)
+    prompt_tokens: int = 0
+    reused_tokens: int = 0
+    expert_calls: int = 0
+    finish_reason: str = ""
+    started_s: float = 0.0
+    first_s: float = 0.0
+    last_s: float = 0.0
+
+    def take(self, delta: Delta) -> None:
+        """Count a token, keep its text."""
+        if delta.token_id is not None:
+            self.token_ids.append(delta.token_id)
+            self.last_s = time.perf_counter()
+            self.first_s = self.first_s or self.last_s
+        self.pieces.append(delta.text)
+        self.finish_reason = delta.finish_reason or ""
+
+    @property
+    def text(self) -> str:
+        """All that was said."""
+        return "".join(self.pieces)
+
+    def figures(self) -> dict[str, Any]:
+        """What `--json` prints. Rates are as the user sees them, waiting included."""
+        to_first_s = self.first_s - self.started_s if self.token_ids else 0.0
+        decode_s = self.last_s - self.first_s
+        n_read = self.prompt_tokens - self.reused_tokens
+        return {
+            "text": self.text,
+            "token_ids": self.token_ids,
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": len(self.token_ids),
+            "expert_calls": self.expert_calls,
+            "finish_reason": self.finish_reason,
+            "ttft_ms": round(to_first_s * 1e3, 3),
+            "prefill_tokens_per_second": round(n_read / to_first_s, 2) if to_first_s else 0.0,
+            "decode_tokens_per_second": round((len(self.token_ids) - 1) / decode_s, 2) if decode_s else 0.0,
+        }
+
+
+class ChatSession:
+    """The turns so far. `system` None leaves the system prompt to the model's template."""
+
+    def __init__(self, engine: Engine, params: SamplingParams, system: str | None) -> None:
+        self.engine = engine
+        self._params = params
+        self._system = system
+        self._turns: list[dict[str, str]] = []
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the conversation."""
+        self._turns = [] if self._system is None else [{"role": "system", "content": self._system}]
+
+    def answer(self, question: str, show: Callable[[str], None]) -> TerminalAnswer:
+        """Ask; `show(text)` is called with each piece. Ctrl-C stops the answer; what there is of it counts.
+
+        A question that raises (too long a conversation, say) is not part of the conversation.
+        """
+        turns = [*self._turns, {"role": "user", "content": question}]
+        prompt_ids = self.engine.chat_template.encode(turns)
+        answer = self._generate(prompt_ids, show)
+        self._turns = [*turns, {"role": "assistant", "content": answer.text}]
+        return answer
+
+    def _generate(self, prompt_ids: list[int], show: Callable[[str], None]) -> TerminalAnswer:
+        answer = TerminalAnswer(prompt_tokens=len(prompt_ids))
+        calls_before = self.engine.stats().expert_calls
+        job = Job("Prompt")
+        deltas = self.engine.generate(prompt_ids, self._params)
+        answer.started_s = time.perf_counter()
+        with interrupts() as interrupted, ProgressLine(job) as line, closing(deltas):
+            for delta in deltas:
+                answer.reused_tokens = delta.n_reused
+                if interrupted.is_set():
+                    answer.finish_reason = "cancelled"
+                    break
+                if delta.token_id is None and delta.finish_reason is None:
+                    job.report("Reading the prompt", fraction=delta.n_prefilled / max(1, delta.n_prompt_tokens))
+                    continue
+                line.close()
+                answer.take(delta)
+                if delta.text:
+                    show(delta.text)
+        answer.expert_calls = self.engine.stats().expert_calls - calls_before
+        if answer.finish_reason == "error":
+            raise ColibriError("The model's output stopped being numbers: the file may be damaged.")
+        return answer
+
+
+@contextmanager
+def interrupts() -> Iterator[threading.Event]:
+    """Catch Ctrl-C: the first one sets the event, a second one raises KeyboardInterrupt."""
+    interrupted = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield interrupted
+        return
+
+    def on_interrupt(number: int, frame: FrameType | None) -> None:
+        if interrupted.is_set():
+            raise KeyboardInterrupt
+        interrupted.set()
+
+    before = signal.signal(signal.SIGINT, on_interrupt)
+    try:
+        yield interrupted
+    finally:
+        signal.signal(signal.SIGINT, before)
