@@ -123,9 +123,10 @@ class EngineService:
         return lambda: self._listeners.remove(listener) if listener in self._listeners else None
 
     def close(self, timeout_s: float = 10.0) -> None:
-        """End everything and join the thread. May be called more than once."""
+        """End everything and join the thread. May be called more than once, from any thread; no listener is told."""
         if not self._closed:
             self._closed = True
+            self._listeners.clear()
             self._begin_change(ServiceState.EMPTY, None)
             self._commands.put(None)
         self._thread.join(timeout_s)

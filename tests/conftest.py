@@ -11,7 +11,17 @@ from app import starter
 from app.jobs import Job
 
 # Quick floors first, the whole program last.
-_ORDER = ("test_layers", "engine/gguf", "engine/tokenizer", "app", "engine", "ui", "end_to_end", "benchmarks")
+_ORDER = (
+    "test_layers",
+    "test_project",
+    "engine/gguf",
+    "engine/tokenizer",
+    "app",
+    "engine",
+    "ui",
+    "end_to_end",
+    "benchmarks",
+)
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # the end-to-end tests start a virtual display of their own
 

@@ -26,9 +26,9 @@ def run(options: argparse.Namespace) -> int:
     if obstacle:
         print(f"{obstacle}\nOpening the terminal chat instead.", file=sys.stderr)
         return _chat(options)
-    from ui.application import run_window  # noqa: PLC0415 - the window is loaded when it is wanted
+    from ui.app import main as open_window  # noqa: PLC0415 - the window is loaded when it is wanted
 
-    return run_window(options.model)
+    return open_window(["--model", options.model] if options.model else [])
 
 
 def find_obstacle() -> str:
