@@ -66,6 +66,10 @@ class CodeView(QWidget):
         return self._code
 
     @property
+    def language_label(self) -> str:
+        return self._label.text()
+
+    @property
     def text_widget(self) -> StaticTextEdit:
         return self._text
 

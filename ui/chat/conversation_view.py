@@ -76,6 +76,11 @@ class ConversationView(QAbstractScrollArea):
         return sum(row.view is not None for row in self._rows)
 
     @property
+    def is_jump_shown(self) -> bool:
+        """Whether the way back to the newest text is offered."""
+        return not self._jump.isHidden()
+
+    @property
     def follows(self) -> bool:
         """Whether the view stays at the newest text."""
         return self._follows

@@ -52,6 +52,10 @@ class ErrorBox(QFrame):
         self._text.setText(text)
         self.setAccessibleName(text)
 
+    @property
+    def text(self) -> str:
+        return self._text.text()
+
     def restyle(self) -> None:
         size = current_theme().px(18)
         self._icon.setPixmap(themed_pixmap("warning", "danger", size, self.devicePixelRatioF()))
@@ -143,6 +147,10 @@ class ActionRow(QWidget):
         self._figures.setText(self.figures(message))
         self._figures.setVisible(not self._is_user)
 
+    @property
+    def position_text(self) -> str:
+        return self._position.text()
+
     def figures(self, message: ShownMessage) -> str:
         """ "38.2 tok/s · first token 210 ms · 187 tokens", with what is known."""
         parts = []
@@ -203,6 +211,20 @@ class MessageView(QWidget):
         return self._message
 
     @property
+    def progress_text(self) -> str:
+        """What the progress row says; "" while it is not shown."""
+        return "" if self._progress is None or self._progress.isHidden() else self._progress.text
+
+    @property
+    def error_text(self) -> str:
+        """What the error box says; "" while it is not shown."""
+        return "" if self._error is None or self._error.isHidden() else self._error.text
+
+    def retry(self) -> None:
+        """Ask for another answer in place of one that failed."""
+        self.regenerate_requested.emit(self._message.id)
+
+    @property
     def content(self) -> MarkdownView | ProseView:
         """The widget that shows the text."""
         return self._text
@@ -238,7 +260,7 @@ class MessageView(QWidget):
         is_error = message.state is MessageState.ERROR
         if is_error and self._error is None:
             self._error = ErrorBox(self)
-            self._error.retry.connect(lambda: self.regenerate_requested.emit(self._message.id))
+            self._error.retry.connect(self.retry)
         if self._error is not None:
             self._error.setVisible(is_error)
             if is_error:

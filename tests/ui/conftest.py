@@ -1,0 +1,34 @@
+"""What all tests of the window share: no display, a fresh light theme, and failure on any Qt warning."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+import pytest
+from PySide6.QtCore import QLocale
+from PySide6.QtWidgets import QApplication
+
+from ui.theme.theme import Theme, current_theme, forget_theme
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "tests/ui" in item.path.as_posix():
+            item.add_marker(pytest.mark.qt_log_level_fail("WARNING"))
+            item.add_marker(pytest.mark.qt_log_ignore("propagateSizeHints", extend=True))
+
+
+@pytest.fixture(autouse=True)
+def theme(qapp: QApplication) -> Iterator[Theme]:
+    QLocale.setDefault(QLocale("en"))
+    qapp.setStyle("Fusion")
+    forget_theme()
+    theme = current_theme()
+    theme.set_mode("light")
+    theme.apply()
+    yield theme
+    forget_theme()
+    theme.deleteLater()

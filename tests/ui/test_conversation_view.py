@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from PySide6.QtCore import Qt
+
+from ui.chat.conversation_view import ConversationView
+from ui.chat.shown_message import MessageState, ShownMessage
+
+PARAGRAPH = "The hummingbird beats its wings some fifty times a second, and hovers. " * 4
+
+
+def thread(n_messages: int) -> list[ShownMessage]:
+    return [
+        ShownMessage(number, "assistant" if number % 2 else "user", f"{number}. {PARAGRAPH}\n\n- a\n- b")
+        for number in range(n_messages)
+    ]
+
+
+@pytest.fixture
+def view(qtbot: Any) -> ConversationView:
+    view = ConversationView()
+    qtbot.addWidget(view)
+    view.resize(900, 700)
+    view.show()
+    qtbot.waitExposed(view)
+    return view
+
+
+def test_a_thousand_messages_open_quickly_with_few_widgets(view: ConversationView) -> None:
+    messages = thread(1000)
+    started = time.perf_counter()
+    view.set_messages(messages)
+    elapsed_s = time.perf_counter() - started
+    assert view.n_widgets < 30
+    assert elapsed_s < 0.5  # 30-60 ms on an idle machine
+
+
+def test_scrolling_through_a_long_chat_keeps_few_widgets(view: ConversationView) -> None:
+    view.set_messages(thread(300))
+    bar = view.verticalScrollBar()
+    for position in range(bar.maximum(), 0, -900):
+        bar.setValue(position)
+        assert view.n_widgets < 40
+    bar.setValue(0)
+    assert view.view_of(0) is not None
+    assert view.view_of(299) is None
+
+
+def test_a_new_thread_is_shown_from_its_end(view: ConversationView) -> None:
+    view.set_messages(thread(50))
+    assert view.verticalScrollBar().value() == view.verticalScrollBar().maximum()
+    assert view.view_of(49) is not None
+
+
+def test_growing_text_is_followed_at_the_end(view: ConversationView) -> None:
+    view.set_messages(thread(20))
+    for _ in range(5):
+        last = view.message(19)
+        assert last is not None
+        view.change(19, text=last.text + "\n\n" + PARAGRAPH)
+        view.flush()
+    assert view.verticalScrollBar().value() == view.verticalScrollBar().maximum()
+
+
+def test_a_reader_further_up_is_left_alone(view: ConversationView, qtbot: Any) -> None:
+    view.set_messages(thread(40))
+    bar = view.verticalScrollBar()
+    bar.setValue(bar.maximum() - 2500)
+    assert not view.follows
+    top = next(number for number in range(40) if (v := view.view_of(number)) is not None and v.y() + v.height() > 0)
+    shown = view.view_of(top)
+    assert shown is not None
+    y = shown.y()
+    view.change(39, text=PARAGRAPH * 10)
+    view.flush()
+    view.append(ShownMessage(40, "assistant", "new"))
+    shown = view.view_of(top)
+    assert shown is not None and shown.y() == y
+    assert view.is_jump_shown
+    view.jump_to_latest()
+    assert view.follows and not view.is_jump_shown
+    assert bar.value() == bar.maximum()
+
+
+def test_reaching_the_end_follows_again(view: ConversationView) -> None:
+    view.set_messages(thread(40))
+    bar = view.verticalScrollBar()
+    bar.setValue(bar.maximum() - 1500)
+    bar.setValue(bar.maximum())
+    assert view.follows
+
+
+def test_what_the_user_says_is_always_followed(view: ConversationView) -> None:
+    view.set_messages(thread(40))
+    view.verticalScrollBar().setValue(100)
+    view.append(ShownMessage(40, "user", "a question"))
+    assert view.follows
+    assert view.view_of(40) is not None
+
+
+def test_many_updates_become_few_redraws(view: ConversationView, qtbot: Any) -> None:
+    view.set_messages([ShownMessage(0, "user", "q"), ShownMessage(1, "assistant", "", MessageState.WAITING)])
+    text = ""
+    for number in range(500):
+        text += f"word{number} "
+        view.change(1, text=text, state=MessageState.STREAMING)
+    message_view = view.view_of(1)
+    assert message_view is not None
+    assert message_view.message.text == ""
+    qtbot.waitUntil(lambda: message_view.message.text == text)
+    assert message_view.content.n_renders <= 2  # type: ignore[union-attr]
+
+
+def test_resizing_keeps_the_reader_at_the_end(view: ConversationView) -> None:
+    view.set_messages(thread(60))
+    view.resize(560, 500)
+    assert view.verticalScrollBar().value() == view.verticalScrollBar().maximum()
+    last = view.view_of(59)
+    assert last is not None and last.y() + last.height() <= view.viewport().height()
+
+
+def test_another_branch_keeps_the_widgets_of_what_stays(view: ConversationView) -> None:
+    messages = thread(4)
+    view.set_messages(messages)
+    first = view.view_of(0)
+    view.set_messages([*messages[:3], ShownMessage(99, "assistant", "another answer")], keep_position=True)
+    assert view.view_of(0) is first
+    assert view.view_of(3) is None
+    assert view.view_of(99) is not None
+
+
+def test_what_is_costly_is_asked_for_only_near_the_view(view: ConversationView) -> None:
+    asked: list[int] = []
+
+    def prepare(message: ShownMessage) -> ShownMessage:
+        asked.append(message.id)
+        return message
+
+    view.prepare = prepare
+    view.set_messages(thread(500))
+    assert 0 < len(asked) < 30
+    assert 0 not in asked
+
+
+def test_home_and_end_move_through_the_thread(view: ConversationView, qtbot: Any) -> None:
+    view.set_messages(thread(40))
+    qtbot.keyClick(view, Qt.Key.Key_Home)
+    assert view.verticalScrollBar().value() == 0
+    qtbot.keyClick(view, Qt.Key.Key_End)
+    assert view.follows
