@@ -101,4 +101,6 @@ class StatusLine(QWidget):
     @property
     def text(self) -> str:
         """All figures, for tests and for copying."""
-        return "  ".join(label.text() for label in (self._rate, self._ttft, self._context) if label.text())
+        return "  ".join(
+            label.text() for label in (self._rate, self._ttft, self._context) if label.text() and not label.isHidden()
+        )

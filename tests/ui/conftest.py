@@ -8,7 +8,7 @@ from collections.abc import Iterator
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import pytest
-from PySide6.QtCore import QLocale
+from PySide6.QtCore import QEvent, QLocale
 from PySide6.QtWidgets import QApplication
 
 from ui.theme.theme import Theme, current_theme, forget_theme
@@ -30,5 +30,6 @@ def theme(qapp: QApplication) -> Iterator[Theme]:
     theme.set_mode("light")
     theme.apply()
     yield theme
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
     forget_theme()
     theme.deleteLater()

@@ -113,6 +113,16 @@ class Composer(QWidget):
         self._show_button()
         theme.changed.connect(self._restyle)
 
+    @property
+    def field(self) -> ComposerEdit:
+        """The text field itself."""
+        return self._edit
+
+    @property
+    def button(self) -> IconButton:
+        """Send, or Stop."""
+        return self._button
+
     def text(self) -> str:
         return self._edit.toPlainText()
 

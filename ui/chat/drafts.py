@@ -13,7 +13,7 @@ class Drafts:
     """One small JSON file; the text of the chat that does not exist yet has the key "new"."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
         self._texts: dict[str, str] = {}
         self._is_saved = True
         try:
@@ -43,13 +43,13 @@ class Drafts:
         """Write the file if anything has changed."""
         if self._is_saved:
             return
-        temporary = self._path.with_suffix(".tmp")
+        temporary = self.path.with_suffix(".tmp")
         try:
             temporary.write_text(json.dumps(self._texts, ensure_ascii=False), encoding="utf-8")
-            temporary.replace(self._path)
+            temporary.replace(self.path)
             self._is_saved = True
         except OSError as error:
-            log.warning("%s: drafts cannot be saved: %s", self._path, error)
+            log.warning("%s: drafts cannot be saved: %s", self.path, error)
 
     def _key(self, chat_id: int | None) -> str:
         return "new" if chat_id is None else str(chat_id)

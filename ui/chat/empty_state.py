@@ -59,6 +59,10 @@ class EmptyState(QWidget):
         """One line on the model."""
         self._state.setText(text)
 
+    @property
+    def state_text(self) -> str:
+        return self._state.text()
+
     def _suggestions(self) -> list[tuple[str, str]]:
         return [
             ("bulb", self.tr("Explain why the sky is blue")),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QRectF, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QRect, QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QContextMenuEvent, QEnterEvent, QFocusEvent, QGuiApplication, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QPushButton, QWidget
 
@@ -196,15 +196,26 @@ class MessageView(QWidget):
             self._text = MarkdownView(self)
         self._progress: ProgressRow | None = None
         self._error: ErrorBox | None = None
-        self.actions_row = ActionRow(self, is_user=message.is_user)
-        self.actions_row.copy.connect(self.copy)
-        self.actions_row.regenerate.connect(lambda: self.regenerate_requested.emit(self._message.id))
-        self.actions_row.edit.connect(lambda: self.edit_requested.emit(self._message.id))
-        self.actions_row.step.connect(lambda step: self.branch_requested.emit(self._message.id, step))
-        self.actions_row.hide()
+        self._actions: ActionRow | None = None  # made when it is first seen: it costs as much as all the rest
+        self._actions_place = QRect()
         self._bubble = QRectF()
         self._written: tuple[str, bool] | None = None
         self.set_message(message)
+
+    @property
+    def actions_row(self) -> ActionRow:
+        """Copy, regenerate or edit, branches, figures."""
+        if self._actions is None:
+            row = ActionRow(self, is_user=self._message.is_user)
+            row.copy.connect(self.copy)
+            row.regenerate.connect(lambda: self.regenerate_requested.emit(self._message.id))
+            row.edit.connect(lambda: self.edit_requested.emit(self._message.id))
+            row.step.connect(lambda step: self.branch_requested.emit(self._message.id, step))
+            row.setGeometry(self._actions_place)
+            row.hide()
+            self._actions = row
+            row.show_message(self._message)
+        return self._actions
 
     @property
     def message(self) -> ShownMessage:
@@ -242,7 +253,8 @@ class MessageView(QWidget):
         self._text.setVisible(bool(message.text))
         self._show_progress(message)
         self._show_error(message)
-        self.actions_row.show_message(message)
+        if self._actions is not None:
+            self._actions.show_message(message)
         self._show_actions()
         author = self.tr("You") if message.is_user else self.tr("Answer")
         self.setAccessibleName(f"{author}: {message.text[:200]}")
@@ -274,7 +286,9 @@ class MessageView(QWidget):
 
     def _show_actions(self) -> None:
         wanted = self.underMouse() or (self._is_last and not self._message.is_user) or self._has_focus_inside()
-        self.actions_row.setVisible(wanted and not self._message.state.is_live)
+        is_shown = wanted and not self._message.state.is_live
+        if is_shown or self._actions is not None:
+            self.actions_row.setVisible(is_shown)
 
     def _has_focus_inside(self) -> bool:
         focus = QGuiApplication.focusObject()
@@ -322,7 +336,9 @@ class MessageView(QWidget):
         theme = current_theme()
         y = self._place_bubble(width) if self._message.is_user else self._place_answer(width)
         actions_height = theme.px(_ACTIONS_HEIGHT)
-        self.actions_row.setGeometry(0, y, width + 2 * GUTTER, actions_height)
+        self._actions_place = QRect(0, y, width + 2 * GUTTER, actions_height)
+        if self._actions is not None:
+            self._actions.setGeometry(self._actions_place)
         gap = _GAP_BELOW_USER if self._message.is_user else _GAP_BELOW_ANSWER
         return y + actions_height + theme.px(gap)
 

@@ -116,6 +116,15 @@ class Sidebar(QWidget):
         self._search.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self._search.selectAll()
 
+    @property
+    def search_field(self) -> QLineEdit:
+        return self._search
+
+    @property
+    def empty_text(self) -> str:
+        """What stands in place of the list; "" while there are chats."""
+        return "" if self._empty.isHidden() else self._empty.text()
+
     def search_text(self) -> str:
         return self._search.text().strip()
 

@@ -26,8 +26,8 @@ class LoadNotice(QFrame):
         self._bar = QProgressBar(self)
         self._bar.setTextVisible(False)
         self._bar.setRange(0, _STEPS)
-        self._button = QPushButton(self)
-        self._button.clicked.connect(self._on_button)
+        self.button = QPushButton(self)
+        self.button.clicked.connect(self._on_button)
         texts = QHBoxLayout()
         texts.setSpacing(12)
         texts.addWidget(self._title, 1)
@@ -41,7 +41,7 @@ class LoadNotice(QFrame):
         layout.setSpacing(12)
         layout.addWidget(self._icon)
         layout.addLayout(column, 1)
-        layout.addWidget(self._button)
+        layout.addWidget(self.button)
         self._is_error = False
         self.hide()
 
@@ -54,7 +54,8 @@ class LoadNotice(QFrame):
         self._bar.setRange(0, 0 if fraction is None else _STEPS)
         self._bar.setValue(0 if fraction is None else round(fraction * _STEPS))
         self._bar.show()
-        self._button.setText(self.tr("Cancel"))
+        self.button.setText(self.tr("Cancel"))
+        self.button.setAccessibleName(self.tr("Cancel"))
         self.setAccessibleName(f"{title} {detail}")
         self.show()
 
@@ -64,7 +65,8 @@ class LoadNotice(QFrame):
         self._title.setText(text)
         self._detail.hide()
         self._bar.hide()
-        self._button.setText(self.tr("Try again"))
+        self.button.setText(self.tr("Try again"))
+        self.button.setAccessibleName(self.tr("Try again"))
         self.setAccessibleName(text)
         self.show()
 

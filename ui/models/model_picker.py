@@ -74,14 +74,14 @@ class ModelPicker(QWidget):
         self._loading: Path | None = None
         self.button = PickerButton(self)
         self.button.clicked.connect(self.open_menu)
-        self._cancel = IconButton("close", self.tr("Cancel loading"), self, size=24, icon_size=14)
-        self._cancel.clicked.connect(self.cancel_requested)
-        self._cancel.hide()
+        self.cancel_button = IconButton("close", self.tr("Cancel loading"), self, size=24, icon_size=14)
+        self.cancel_button.clicked.connect(self.cancel_requested)
+        self.cancel_button.hide()
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(2)
         layout.addWidget(self.button)
-        layout.addWidget(self._cancel)
+        layout.addWidget(self.cancel_button)
         self.show_none()
 
     def set_models(self, models: list[ShownModel]) -> None:
@@ -103,7 +103,7 @@ class ModelPicker(QWidget):
     def _show(self, text: str, *, loaded: Path | None, loading: Path | None) -> None:
         self._loaded, self._loading = loaded, loading
         self.button.is_loading = loading is not None
-        self._cancel.setVisible(loading is not None)
+        self.cancel_button.setVisible(loading is not None)
         if self.button.text() != text:
             self.button.setText(text)
             self.button.setAccessibleName(self.tr("Model: {name}").format(name=text))

@@ -25,7 +25,7 @@ class Toast(QFrame):
         self._button = QPushButton(self)
         self._button.setProperty("kind", "toast")
         self._button.setCursor(Qt.CursorShape.PointingHandCursor)
-        self._button.clicked.connect(self._act)
+        self._button.clicked.connect(self.act)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(16, 9, 10, 9)
         layout.setSpacing(10)
@@ -60,7 +60,8 @@ class Toast(QFrame):
     def text(self) -> str:
         return self._label.text()
 
-    def _act(self) -> None:
+    def act(self) -> None:
+        """Do what the button offers, once, and go."""
         action, self._action = self._action, None
         self.hide()
         if action is not None:
