@@ -58,7 +58,8 @@ def install_dependencies(lock: Path) -> None:
     """Install what `lock` names, every file checked against its hash; nothing is done when it is installed already."""
     if installed(lock):
         return
-    say(f"Installing the dependencies of {lock.name} (once; some 300 MB on disk) ...")
+    size = "600 MB" if lock == USER_LOCK else "100 MB"
+    say(f"Installing what {lock.name} names (once; some {size} on disk) ...")
     command = [str(VENV_PYTHON), "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
     if not sys.stderr.isatty():
         command.append("--quiet")
