@@ -98,12 +98,15 @@ def group(
     n_pairs: int,
     missing: int,
     counts: int,
+    last_used: int,
+    clock: int,
     newest: int,
 ):
     """Sort the batch's (token, choice) pairs by expert into work items of at most `max_rows` pairs.
 
     `slots` holds the address of each expert's weights, 0 while it is not in memory; the number of chosen experts that
-    are missing goes to the cell `missing`. When none is, `counts` and the newest token's choice are recorded.
+    are missing goes to the cell `missing`. When none is, `counts`, the experts' `last_used` (the value of the cell
+    `clock`) and the newest token's choice are recorded.
     """
     pairs = load_i64(n_tokens) * top_k
     zero_bytes(scratch, 16 * n_experts)
@@ -135,7 +138,10 @@ def group(
     store_i64(missing, n_missing)
     if n_missing == 0:
         for expert in range(n_experts):
-            store_i64(counts + 8 * expert, load_i64(counts + 8 * expert) + load_i64(scratch + 8 * expert))
+            calls = load_i64(scratch + 8 * expert)
+            if calls > 0:
+                store_i64(counts + 8 * expert, load_i64(counts + 8 * expert) + calls)
+                store_i64(last_used + 8 * expert, load_i64(clock))
         for rank in range(top_k):
             store_i32(newest + 4 * rank, load_i32(experts + 4 * (pairs - top_k + rank)))
 

@@ -1,0 +1,78 @@
+"""What changes from one step to the next: tokens, positions, pages, and which rows want logits.
+
+Operations hold the addresses of these arrays; the scheduler fills them before each run of the plan.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.kernels.layout import PAGE
+from engine.memory import Memory, view
+
+Array = np.ndarray[Any, Any]
+
+
+class Batch:
+    """Arrays for up to `max_tokens` tokens of up to `max_sequences` sequences; the names without `_array` are addresses."""
+
+    page_tokens = PAGE
+
+    def __init__(
+        self, memory: Memory, max_tokens: int, max_sequences: int, max_outputs: int, context_length: int
+    ) -> None:
+        self.max_outputs = max_outputs
+        self.max_pages = -(-context_length // PAGE)
+        sizes = {
+            "n_tokens": (np.int64, 1),
+            "n_outputs": (np.int64, 1),
+            "one": (np.int64, 1),
+            "clock": (np.int64, 1),
+            "tokens": (np.int32, max_tokens),
+            "positions": (np.int32, max_tokens),
+            "sequences": (np.int32, max_tokens),
+            "output_rows": (np.int32, max_outputs),
+            "pages": (np.int64, max_sequences * self.max_pages),
+        }
+        buffers = {
+            name: memory.allocate(name, np.dtype(dtype).itemsize * n, "buffers") for name, (dtype, n) in sizes.items()
+        }
+        self.n_tokens, self.n_outputs, self.one, self.clock = (
+            buffers[name].address for name in ("n_tokens", "n_outputs", "one", "clock")
+        )
+        self.tokens, self.positions, self.sequences, self.output_rows, self.pages = (
+            buffers[name].address for name in ("tokens", "positions", "sequences", "output_rows", "pages")
+        )
+        if memory.is_real:
+            self._arrays: dict[str, Array] = {
+                name: view(buffers[name], dtype, (n,)) for name, (dtype, n) in sizes.items()
+            }
+            self._arrays["one"][0] = 1
+            self.page_table: Array = self._arrays["pages"].reshape(max_sequences, self.max_pages)
+
+    @property
+    def n_tokens_now(self) -> int:
+        return int(self._arrays["n_tokens"][0])
+
+    def begin(self, clock: int) -> None:
+        """Start an empty batch; `clock` counts steps."""
+        for name in ("n_tokens", "n_outputs"):
+            self._arrays[name][0] = 0
+        self._arrays["clock"][0] = clock
+
+    def add(self, slot: int, tokens: list[int], first_position: int, wants: list[int]) -> int:
+        """Append consecutive tokens of the sequence in `slot`; `wants` are the indices in tokens whose logits are wanted.
+
+        Returns the logits' row of the first of `wants`; the others follow it.
+        """
+        start, n = int(self._arrays["n_tokens"][0]), len(tokens)
+        first_output = int(self._arrays["n_outputs"][0])
+        self._arrays["tokens"][start : start + n] = tokens
+        self._arrays["positions"][start : start + n] = range(first_position, first_position + n)
+        self._arrays["sequences"][start : start + n] = slot
+        self._arrays["output_rows"][first_output : first_output + len(wants)] = [start + i for i in wants]
+        self._arrays["n_tokens"][0] = start + n
+        self._arrays["n_outputs"][0] = first_output + len(wants)
+        return first_output

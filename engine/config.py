@@ -1,0 +1,81 @@
+"""What an engine is opened with, and what it says about the model it opened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.errors import InvalidRequestError
+
+KV_TYPES = ("f16", "f32")
+ACTIVATIONS = ("int12", "float32")
+POLICIES = ("lru", "lfu", "fifo")
+
+
+@dataclass(frozen=True, slots=True)
+class EngineConfig:
+    """How to open a model. Every default suits a workstation on which other programs run too.
+
+    context_length: tokens that one conversation may hold.
+    threads: workers, the caller's thread included; None: one for each physical core that this process may use.
+    max_batch_tokens: most tokens of one step; a longer prompt is read in several.
+    max_sequences: most conversations that advance in one step.
+    kv_pool_tokens: positions of all conversations together; None: twice the context.
+    kv_type: "f16" or "f32". activations: "int12" (fast) or "float32" (the reference: every product in float32).
+    tier: instruction-set tier; None: the best that the CPU has.
+    expert_cache_bytes, expert_cache_experts: limits of the expert slabs; None: all experts may stay.
+    cache_policy: which expert gives way: "lru", "lfu" or "fifo".
+    """
+
+    context_length: int = 4096
+    threads: int | None = None
+    max_batch_tokens: int = 512
+    max_sequences: int = 8
+    kv_pool_tokens: int | None = None
+    kv_type: str = "f16"
+    activations: str = "int12"
+    tier: str | None = None
+    expert_cache_bytes: int | None = None
+    expert_cache_experts: int | None = None
+    cache_policy: str = "lru"
+
+    def __post_init__(self) -> None:
+        for name, value, low in (
+            ("context_length", self.context_length, 32),
+            ("threads", self.threads, 1),
+            ("max_batch_tokens", self.max_batch_tokens, 1),
+            ("max_sequences", self.max_sequences, 1),
+            ("kv_pool_tokens", self.kv_pool_tokens, self.context_length),
+            ("expert_cache_bytes", self.expert_cache_bytes, 1),
+            ("expert_cache_experts", self.expert_cache_experts, 1),
+        ):
+            if value is not None and value < low:
+                raise InvalidRequestError(f"{name} must be at least {low}, not {value}.")
+        for name, choice, choices in (
+            ("kv_type", self.kv_type, KV_TYPES),
+            ("activations", self.activations, ACTIVATIONS),
+            ("cache_policy", self.cache_policy, POLICIES),
+        ):
+            if choice not in choices:
+                raise InvalidRequestError(f"{name} must be one of {', '.join(choices)}, not {choice!r}.")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """Facts about an opened model, for people and for programs."""
+
+    path: Path
+    name: str
+    architecture: str
+    type_name: str  # the tensor type that most weights have, such as "Q4_K"
+    licence: str | None
+    file_bytes: int
+    n_parameters: int
+    n_layers: int
+    n_embedding: int
+    n_vocab: int
+    training_context: int
+    n_moe_layers: int
+    n_experts: int
+    top_k: int
+    tier: str

@@ -1,0 +1,271 @@
+"""The engine: opens a model, takes requests, advances all of them step by step."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from engine.config import EngineConfig, ModelInfo
+from engine.errors import ContextLengthError, EngineClosedError, InvalidRequestError, NumericalError
+from engine.kernels.layout import PAGE
+from engine.kernels.library import load_library
+from engine.kernels.tiers import choose_tier
+from engine.memory import MemoryPlan
+from engine.model import Model
+from engine.request import Delta, Request
+from engine.sampling import Sampler, SamplingParams
+from engine.scheduler import Scheduler, Sequence, Share
+from engine.telemetry import Clock, Stats, Telemetry
+from engine.tokenizer import ChatTemplate, Tokenizer
+
+Progress = Callable[[str, float], None]
+_STEP_SECONDS = 0.4  # a step that reads a prompt should not take longer, so that a cancellation is soon heard
+
+
+class Engine:
+    """One model, ready to answer. Not thread-safe: one thread calls it; `telemetry` may be read from any."""
+
+    def __init__(self, model: Model) -> None:
+        """Use `Engine.open`."""
+        self._model: Model | None = model
+        self.config: EngineConfig = model.config
+        self.info: ModelInfo = model.info
+        self.memory: MemoryPlan = model.memory_plan()
+        self.tokenizer = Tokenizer.from_metadata(model.reader.metadata)
+        self.chat_template = ChatTemplate.from_metadata(model.reader.metadata, self.tokenizer)
+        self.telemetry = Telemetry(model.moe_layers, model.expert_counts, model.last_experts)
+        self._scheduler = Scheduler(model.pool, self.config.max_batch_tokens, self.config.max_sequences)
+        self._requests: dict[int, Request] = {}
+        self._ended: list[Delta] = []
+        self._ids = count(1)
+        self._clock, self._n_steps = Clock(), 0
+        self._n_prompt = self._n_reused = self._n_completion = 0
+        self._prefill_s = self._decode_s = 0.0
+
+    @classmethod
+    def open(
+        cls, path: str | os.PathLike[str], config: EngineConfig | None = None, *, progress: Progress | None = None
+    ) -> Engine:
+        """Open the GGUF file at `path`. `progress(phase, fraction)`: "kernels" while they compile, then "weights".
+
+        Raises ModelFormatError, UnsupportedModelError, OutOfMemoryPlanError, PlanError, TokenizerError,
+        KernelBuildError.
+        """
+        config = config or EngineConfig()
+        tell = progress or (lambda _phase, _fraction: None)
+        library = load_library(choose_tier(config.tier), lambda _name, fraction: tell("kernels", fraction))
+        model = Model(Path(path), config, library, lambda fraction: tell("weights", fraction))
+        try:
+            return cls(model)
+        except BaseException:
+            model.close()
+            raise
+
+    # Requests -----------------------------------------------------------------------------------------------------
+
+    def add(self, prompt_ids: list[int], params: SamplingParams | None = None) -> int:
+        """Queue a prompt; its deltas come from `step` under the number returned.
+
+        Raises ContextLengthError when the prompt leaves no room for an answer, InvalidRequestError for bad tokens.
+        """
+        model, params = self._open_model, params or SamplingParams()
+        self._check_prompt(prompt_ids)
+        sequence = Sequence(next(self._ids), list(prompt_ids), len(prompt_ids))
+        sampler = Sampler(model.library, params, model.n_vocab, sequence.tokens)
+        stream = self.tokenizer.stream()
+        request = Request(sequence, params, sampler, stream, self.tokenizer.end_ids, self.config.context_length)
+        self._requests[request.id] = request
+        self._scheduler.add(sequence)
+        return request.id
+
+    def cancel(self, request_id: int) -> None:
+        """End a request; the next step brings its last delta. Unknown and finished requests are ignored."""
+        request = self._requests.get(request_id)
+        if request is not None:
+            self._ended.append(request.end("cancelled"))
+            self._forget(request)
+
+    @property
+    def has_work(self) -> bool:
+        return bool(self._requests or self._ended)
+
+    def step(self) -> list[Delta]:
+        """Advance every request that can be; [] when there is nothing to do."""
+        deltas, self._ended = self._ended, []
+        shares = self._scheduler.compose()
+        if not shares:
+            return deltas
+        began = time.perf_counter()
+        rows = self._run(shares)
+        n_prompt = 0
+        for share, row in zip(shares, rows, strict=True):
+            self._scheduler.computed(share)
+            request = self._requests[share.sequence.request_id]
+            if not (share.n_tokens == 1 and share.wants_logits and request.n_completion):
+                n_prompt += share.n_tokens
+            deltas.append(self._advance(request, share, row))
+        self._account(time.perf_counter() - began, n_prompt, len(shares))
+        return deltas
+
+    def generate(self, prompt_ids: list[int], params: SamplingParams | None = None) -> Iterator[Delta]:
+        """The deltas of one request, from the first piece of its prompt to its end. Closing the iterator cancels."""
+        request_id = self.add(prompt_ids, params)
+        finished = False
+        try:
+            while not finished:
+                for delta in self.step():
+                    if delta.request_id == request_id:
+                        finished = delta.finish_reason is not None
+                        yield delta
+        finally:
+            if not finished:
+                self.cancel(request_id)
+                self._ended = [delta for delta in self._ended if delta.request_id != request_id]
+
+    def logits(self, ids: list[int]) -> np.ndarray[Any, Any]:
+        """(n_tokens, n_vocab) float32: the logits after every position of `ids`. Waiting requests are not advanced."""
+        model = self._open_model
+        self._check_prompt(ids)
+        if self._requests:
+            raise InvalidRequestError("logits() needs an engine without requests; finish or cancel them first.")
+        pages = [page for page in (model.pool.take() for _ in range(-(-len(ids) // PAGE))) if page is not None]
+        try:
+            model.batch.page_table[0, : len(pages)] = [model.pool.address(page) for page in pages]
+            step = min(self.config.max_batch_tokens, model.batch.max_outputs)
+            results = []
+            for first in range(0, len(ids), step):
+                piece = ids[first : first + step]
+                self._begin_step()
+                model.batch.add(0, piece, first, list(range(len(piece))))
+                model.run()
+                results.append(model.logits_rows(len(piece)))
+            return np.concatenate(results)
+        finally:
+            model.pool.release(pages)
+
+    def reset_cache(self) -> None:
+        """Forget the keys and values of all finished conversations."""
+        self._open_model.pool.forget_all()
+
+    # State --------------------------------------------------------------------------------------------------------
+
+    def stats(self) -> Stats:
+        """Sums since the model was opened."""
+        model, rate = self._open_model, self._clock.ticks_per_us
+        pool, store = model.pool, model.store
+        counts = model.expert_counts.copy()
+        return Stats(
+            prompt_tokens=self._n_prompt,
+            reused_tokens=self._n_reused,
+            completion_tokens=self._n_completion,
+            expert_calls=int(counts.sum()),
+            expert_counts=counts,
+            prefill_ms=self._prefill_s * 1e3,
+            decode_ms=self._decode_s * 1e3,
+            times_us={kind: ticks / rate for kind, ticks in model.plan.ticks_by_kind().items()},
+            kv_used_tokens=(pool.n_pages - pool.n_idle) * PAGE,
+            kv_total_tokens=pool.n_pages * PAGE,
+            experts_resident=store.n_resident,
+            experts_capacity=store.capacity,
+            expert_loads=store.n_loads,
+            expert_evictions=store.n_evictions,
+            expert_bytes_read=store.bytes_read,
+        )
+
+    def close(self) -> None:
+        """Stop the workers and give all memory back. Live telemetry must not be read afterwards."""
+        if self._model is not None:
+            self.telemetry = Telemetry(
+                self.telemetry.moe_layers, self.telemetry.expert_counts.copy(), self.telemetry.last_experts.copy()
+            )
+            self._requests.clear()
+            self._model.close()
+            self._model = None
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # Inside a step ------------------------------------------------------------------------------------------------
+
+    @property
+    def _open_model(self) -> Model:
+        if self._model is None:
+            raise EngineClosedError("This engine has been closed; open the model again.")
+        return self._model
+
+    def _check_prompt(self, ids: list[int]) -> None:
+        context, n_vocab = self.config.context_length, self.info.n_vocab
+        if not ids:
+            raise InvalidRequestError("The prompt is empty; at least one token is needed.")
+        if len(ids) >= context:
+            raise ContextLengthError(
+                f"The prompt has {len(ids)} tokens, but this conversation's context holds {context}, the answer "
+                "included. Shorten the prompt, or open the model with a longer context."
+            )
+        if min(ids) < 0 or max(ids) >= n_vocab:
+            raise InvalidRequestError(f"The prompt has a token outside of the vocabulary's 0 to {n_vocab - 1}.")
+
+    def _begin_step(self) -> None:
+        self._n_steps += 1
+        self._open_model.batch.begin(self._n_steps)
+
+    def _run(self, shares: list[Share]) -> list[int]:
+        """Run the plan for `shares`; returns each share's row of logits (meaningless where none were wanted)."""
+        model = self._open_model
+        self._begin_step()
+        rows = []
+        for share in shares:
+            sequence = share.sequence
+            new_pages = sequence.pages[sequence.n_tabled :]
+            table = model.batch.page_table[sequence.slot]
+            table[sequence.n_tabled : len(sequence.pages)] = [model.pool.address(page) for page in new_pages]
+            sequence.n_tabled = len(sequence.pages)
+            first = sequence.n_computed
+            wants = [share.n_tokens - 1] if share.wants_logits else []
+            rows.append(model.batch.add(sequence.slot, sequence.tokens[first : first + share.n_tokens], first, wants))
+        model.run()
+        self._clock.note(model.last_tick)
+        return rows
+
+    def _advance(self, request: Request, share: Share, row: int) -> Delta:
+        if not share.wants_logits:
+            return request.progress()
+        if request.n_completion == 0:
+            self._n_reused += request.sequence.n_reused
+        try:
+            token = request.sampler.choose(self._open_model.logits_address(row))
+        except NumericalError as error:
+            delta = request.end("error", str(error))
+        else:
+            self._n_completion += 1
+            delta = request.accept(token)
+        if delta.finish_reason is not None:
+            self._forget(request)
+        return delta
+
+    def _forget(self, request: Request) -> None:
+        self._scheduler.remove(request.sequence)
+        del self._requests[request.id]
+
+    def _account(self, seconds: float, n_prompt: int, n_shares: int) -> None:
+        """Book a step's time, and learn from it how much of a prompt the next step may take."""
+        if not n_prompt:
+            self._decode_s += seconds
+            return
+        self._n_prompt += n_prompt
+        self._prefill_s += seconds
+        if n_prompt >= PAGE:
+            pages = int(n_prompt / seconds * _STEP_SECONDS) // PAGE
+            self._scheduler.prompt_budget = min(max(pages, 1) * PAGE, self.config.max_batch_tokens)

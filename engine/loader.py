@@ -1,0 +1,63 @@
+"""Repacks weights from the mapped file into the kernels' layout, with the whole team, and gives the file's pages back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from engine.kernels.library import KernelLibrary
+from engine.memory import Memory, give_back, view
+from engine.models.weights import Packing
+from engine.plan import Extent, Plan
+from engine.team import Team
+
+_CHUNK_BYTES = 256 << 10
+_RUN_BYTES = 64 << 20  # weights between two reports of progress
+
+
+class Loader:
+    """Carries out packings on a team."""
+
+    def __init__(self, library: KernelLibrary, team: Team, memory: Memory) -> None:
+        self._library, self._team = library, team
+        one = memory.allocate("one", 8, "buffers")
+        view(one, np.int64, (1,))[0] = 1
+        self._one = one.address
+
+    def load(self, packings: list[Packing], progress: Callable[[float], None] | None = None) -> None:
+        """Pack all of `packings`; `progress` gets the fraction done, now and then."""
+        total = sum(packing.source_bytes for packing in packings)
+        waiting, done, n_bytes = list[Packing](), 0, 0
+        for packing in packings:
+            waiting.append(packing)
+            n_bytes += packing.source_bytes
+            if n_bytes >= _RUN_BYTES:
+                self._run(waiting)
+                done, n_bytes = done + n_bytes, 0
+                waiting.clear()
+                if progress:
+                    progress(done / total)
+        if waiting:
+            self._run(waiting)
+
+    def _run(self, packings: list[Packing]) -> None:
+        plan = Plan(self._library)
+        with plan.side_by_side("loading"):
+            for packing in packings:
+                matrix = packing.matrix
+                groups = max(1, _CHUNK_BYTES // matrix.group_bytes)
+                plan.add(
+                    f"repack_{matrix.type_name}",
+                    Extent(self._one, 1, 1, -(-matrix.n_groups // groups)),
+                    source=packing.source,
+                    row_bytes=packing.row_bytes,
+                    n_rows=matrix.n_rows,
+                    n_inputs=matrix.n_inputs,
+                    target=packing.target,
+                    groups_per_chunk=groups,
+                )
+        plan.finish()
+        self._team.run(plan)
+        for packing in packings:
+            give_back(packing.source, packing.source_bytes)

@@ -1,0 +1,217 @@
+"""Everything that a model becomes when it is opened: its plan, its memory, its weights, the team that runs it."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.batch import Batch
+from engine.config import EngineConfig, ModelInfo
+from engine.errors import InvalidRequestError
+from engine.experts.store import ExpertStore
+from engine.gguf import GGUFReader
+from engine.hardware.cpu import usable_cores
+from engine.kernels.layout import PAGE, kv_head_bytes
+from engine.kernels.library import KernelLibrary
+from engine.kv import PagePool
+from engine.loader import Loader
+from engine.memory import Buffer, Memory, MemoryPlan, check_fits, view
+from engine.models import architecture
+from engine.models.builder import Builder, Rows
+from engine.models.hyperparameters import Hyperparameters, Keys
+from engine.models.weights import Weights
+from engine.team import Team
+from engine.verify import Limits, verify
+
+_log = logging.getLogger(__name__)
+_LEAST_OUTPUTS = 32  # rows of logits that one step can give
+
+
+@dataclass(slots=True)
+class _Parts:
+    """What building yields, against real memory or only measured."""
+
+    builder: Builder
+    batch: Batch
+    store: ExpertStore
+    kv_address: int
+    n_pages: int
+    page_bytes: int
+    scratch_address: int
+    weights: Weights
+    logits: Rows
+
+
+def _build(
+    reader: GGUFReader, hyper: Hyperparameters, keys: Keys, config: EngineConfig, library: KernelLibrary, memory: Memory
+) -> _Parts:
+    n_workers = config.threads or usable_cores()
+    weights = Weights(reader, memory)
+    max_outputs = max(config.max_sequences, _LEAST_OUTPUTS)
+    batch = Batch(memory, config.max_batch_tokens, config.max_sequences, max_outputs, config.context_length)
+    builder = Builder(hyper, weights, memory, library, config, batch, n_workers)
+    architecture(keys.architecture)(builder, keys)
+    assert builder.logits is not None
+    element_bytes = 2 if config.kv_type == "f16" else 4
+    layer_bytes = hyper.n_kv_heads * kv_head_bytes(hyper.head_dim, hyper.value_dim, element_bytes)
+    page_bytes = builder.n_kv_layers * layer_bytes
+    n_pages = -(-(config.kv_pool_tokens or 2 * config.context_length) // PAGE)
+    kv = memory.allocate("KV pages", n_pages * page_bytes, "kv")
+    scratch = memory.allocate("scratch", builder.scratch_bytes * n_workers, "buffers")
+    shape = (len(builder.moe_layers), hyper.n_experts)
+    counts = view(builder.counts, np.int64, shape) if memory.is_real else np.zeros(shape, np.int64)
+    last_used = view(builder.last_used, np.int64, shape) if memory.is_real else counts
+    capacity = _expert_capacity(builder, config)
+    store = ExpertStore(builder.moe_layers, hyper.n_experts, capacity, memory, config.cache_policy, counts, last_used)
+    return _Parts(builder, batch, store, kv.address, n_pages, page_bytes, scratch.address, weights, builder.logits)
+
+
+def _expert_capacity(builder: Builder, config: EngineConfig) -> int:
+    """How many experts may be in memory at once: all, unless the configuration limits their number or bytes."""
+    capacity = len(builder.moe_layers) * builder.hyper.n_experts
+    if capacity and config.expert_cache_experts is not None:
+        capacity = min(capacity, config.expert_cache_experts)
+    if capacity and config.expert_cache_bytes is not None:
+        slab_bytes = max(layer.experts.slab_bytes for layer in builder.moe_layers)
+        capacity = min(capacity, config.expert_cache_bytes // slab_bytes)
+    if builder.moe_layers and capacity < builder.hyper.top_k:
+        raise InvalidRequestError(
+            f"The expert cache would hold {capacity} experts, but each token needs {builder.hyper.top_k} at once. "
+            "Raise expert_cache_experts or expert_cache_bytes."
+        )
+    return capacity
+
+
+class Model:
+    """An opened model: `run` executes its plan for the batch that has been filled."""
+
+    def __init__(
+        self, path: Path, config: EngineConfig, library: KernelLibrary, progress: Callable[[float], None] | None = None
+    ) -> None:
+        """Raises ModelFormatError, UnsupportedModelError, OutOfMemoryPlanError, PlanError."""
+        self.reader = GGUFReader.open(path)
+        self.library = library
+        self.memory = Memory()
+        self._team: Team | None = None
+        try:
+            self._open(config, library, progress)
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self, config: EngineConfig, library: KernelLibrary, progress: Callable[[float], None] | None) -> None:
+        keys = Keys(self.reader.metadata)
+        architecture(keys.architecture)  # refuse an unknown one before its keys are looked at
+        self.hyper = Hyperparameters.read(keys)
+        config = _bounded(config, self.hyper)
+        measured = Memory(measure_only=True)
+        parts = _build(self.reader, self.hyper, keys, config, library, measured)
+        check_fits(measured.plan())
+        if self.hyper.n_experts and parts.store.capacity < self.hyper.n_experts:
+            # a step must not need more experts of a layer than the cache holds
+            config = replace(config, max_batch_tokens=max(1, parts.store.capacity // self.hyper.top_k))
+        parts = _build(self.reader, self.hyper, keys, config, library, self.memory)
+        self.config = config
+        self.batch, self.plan, self.store, self.logits = parts.batch, parts.builder.plan, parts.store, parts.logits
+        self.pool = PagePool(parts.n_pages, parts.kv_address, parts.page_bytes)
+        self.n_vocab = parts.builder.n_vocab
+        self.info = self._describe(keys, parts.builder, library)
+        self.plan.finish()
+        n_workers = config.threads or usable_cores()
+        self._team = Team(library, n_workers, parts.scratch_address, parts.builder.scratch_bytes)
+        self._loader = Loader(library, self._team, self.memory)
+        self._moe_stages = {layer.stage: i for i, layer in enumerate(parts.builder.moe_layers)}
+        self._chosen = parts.builder.chosen_experts()
+        shape = (len(parts.builder.moe_layers), self.hyper.n_experts)
+        self.expert_counts = view(parts.builder.counts, np.int64, shape)
+        self.last_experts = view(parts.builder.newest, np.int32, (shape[0], self.hyper.top_k))
+        self.moe_layers = [layer.layer for layer in parts.builder.moe_layers]
+        verify(self.plan, self.memory, self._limits(parts))
+        self._loader.load(parts.weights.packings, progress)
+
+    def _limits(self, parts: _Parts) -> Limits:
+        return Limits(
+            max_tokens=self.config.max_batch_tokens,
+            max_pairs=self.config.max_batch_tokens * self.hyper.top_k,
+            max_sequences=self.config.max_sequences,
+            context_length=self.config.context_length,
+            slab_bytes=parts.store.slab_bytes,
+            page_bytes=parts.page_bytes,
+            n_vocab=self.n_vocab,
+            scratch_bytes=parts.builder.scratch_bytes,
+        )
+
+    def run(self) -> None:
+        """Execute the plan for the batch, loading experts as they turn out to be needed."""
+        assert self._team is not None
+        stage = self._team.run(self.plan)
+        while stage >= 0:
+            n_choices = int(self.batch.n_tokens_now) * self.hyper.top_k
+            self.store.load(self._moe_stages[stage], self._chosen[:n_choices], self._loader)
+            stage = self._team.run(self.plan, stage)
+
+    @property
+    def last_tick(self) -> int:
+        return self._team.last_tick if self._team else 0
+
+    def logits_address(self, row: int) -> int:
+        return self.logits.address + row * self.logits.stride
+
+    def logits_rows(self, n: int) -> np.ndarray[Any, Any]:
+        """A copy of the first `n` rows of logits of the newest run, (n, n_vocab) float32."""
+        return self._logits_view(n)[:, : self.n_vocab].copy()
+
+    def _logits_view(self, n: int) -> np.ndarray[Any, Any]:
+        return view(
+            Buffer("logits", self.logits.address, n * self.logits.stride), np.float32, (n, self.logits.stride // 4)
+        )
+
+    def memory_plan(self) -> MemoryPlan:
+        return self.memory.plan()
+
+    def close(self) -> None:
+        """Stop the team and give all memory back."""
+        if self._team is not None:
+            self._team.close()
+            self._team = None
+        self.memory.close()
+        self.reader.close()
+
+    def _describe(self, keys: Keys, builder: Builder, library: KernelLibrary) -> ModelInfo:
+        metadata, tensors = self.reader.metadata, self.reader.tensors.values()
+        sizes: Counter[str] = Counter()
+        for tensor in tensors:
+            if len(tensor.shape) > 1:
+                sizes[tensor.type.name] += tensor.n_bytes
+        path = self.reader.paths[0]
+        return ModelInfo(
+            path=path,
+            name=str(metadata.get("general.name") or path.stem),
+            architecture=keys.architecture,
+            type_name=sizes.most_common(1)[0][0],
+            licence=str(metadata["general.license"]) if "general.license" in metadata else None,
+            file_bytes=self.reader.file_bytes,
+            n_parameters=sum(int(np.prod(tensor.shape, dtype=np.int64)) for tensor in tensors),
+            n_layers=self.hyper.n_layers,
+            n_embedding=self.hyper.n_embedding,
+            n_vocab=builder.n_vocab,
+            training_context=self.hyper.training_context,
+            n_moe_layers=len(builder.moe_layers),
+            n_experts=self.hyper.n_experts,
+            top_k=self.hyper.top_k,
+            tier=library.tier.name,
+        )
+
+
+def _bounded(config: EngineConfig, hyper: Hyperparameters) -> EngineConfig:
+    """The configuration with the context no longer than the model was trained for."""
+    if config.context_length <= hyper.training_context:
+        return config
+    _log.warning("context %d is more than the model's %d, which is used", config.context_length, hyper.training_context)
+    return replace(config, context_length=hyper.training_context)

@@ -1,0 +1,20 @@
+"""Llama (dense) and Mixtral, which GGUF files call by the same name: Touvron et al. 2023, Jiang et al. 2024."""
+
+from __future__ import annotations
+
+from engine.models.builder import Builder
+from engine.models.hyperparameters import Keys
+
+
+def build(b: Builder, keys: Keys) -> None:
+    hyper = b.hyper
+    b.embed()
+    for layer in range(hyper.n_layers):
+        prefix = f"blk.{layer}."
+        b.self_attention(prefix, neox=False)
+        if hyper.n_experts:
+            # Mixtral's weights are a softmax over the chosen two, which is the softmax over all, normalised
+            b.mixture(layer, prefix, normalise=True)
+        else:
+            b.feed_forward(prefix, hyper.n_feed_forward)
+    b.output()

@@ -1,0 +1,15 @@
+"""Qwen2 and Qwen2.5, dense: Yang et al. 2024. Biases on queries, keys and values."""
+
+from __future__ import annotations
+
+from engine.models.builder import Builder
+from engine.models.hyperparameters import Keys
+
+
+def build(b: Builder, keys: Keys) -> None:
+    b.embed()
+    for layer in range(b.hyper.n_layers):
+        prefix = f"blk.{layer}."
+        b.self_attention(prefix, neox=True)
+        b.feed_forward(prefix, b.hyper.n_feed_forward)
+    b.output()

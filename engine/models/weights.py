@@ -1,0 +1,180 @@
+"""The weights of a model being opened: shapes checked by name, matrices packed for the kernels, experts left for later."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.errors import ModelFormatError, UnsupportedModelError
+from engine.gguf import GGUFReader, TensorInfo, TensorType, dequantise
+from engine.kernels.layout import FLOAT_TYPES, GROUP, PACKED_BLOCKS, packed_group_bytes
+from engine.memory import Buffer, Memory, view
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A weight matrix (n_rows, n_inputs), packed at `address` (experts: at an offset in the expert's slab)."""
+
+    name: str
+    type_name: str
+    n_rows: int
+    n_inputs: int
+    address: int
+
+    @property
+    def n_groups(self) -> int:
+        return -(-self.n_rows // GROUP)
+
+    @property
+    def group_bytes(self) -> int:
+        return packed_group_bytes(self.type_name, self.n_inputs)
+
+    @property
+    def n_bytes(self) -> int:
+        return self.n_groups * self.group_bytes
+
+    @property
+    def is_float(self) -> bool:
+        return self.type_name in FLOAT_TYPES
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """One matrix to be repacked: file bytes at `source`, packed ones at `target`."""
+
+    matrix: Matrix
+    source: int
+    source_bytes: int
+    row_bytes: int
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExpertLayer:
+    """The routed experts of one layer: three matrices at fixed offsets in each expert's slab, and where they are read."""
+
+    gate: Matrix
+    up: Matrix
+    down: Matrix
+    sources: tuple[tuple[int, int, int], ...]  # for each expert the file addresses of gate, up, down
+    row_bytes: tuple[int, int, int]  # of gate, up, down in the file
+
+    @property
+    def slab_bytes(self) -> int:
+        return self.gate.n_bytes + self.up.n_bytes + self.down.n_bytes
+
+
+@dataclass(slots=True)
+class Weights:
+    """Finds tensors by name and shape, and collects what must be packed before the first token."""
+
+    reader: GGUFReader
+    memory: Memory
+    packings: list[Packing] = field(default_factory=list)
+
+    def has(self, name: str) -> bool:
+        return name in self.reader.tensors
+
+    def n_rows(self, name: str) -> int:
+        return self._tensor(name).shape[0]
+
+    def vector(self, name: str, n: int) -> Buffer:
+        """A norm weight or bias as float32, padded with zeros to a multiple of 16."""
+        tensor = self._tensor(name)
+        self._check_shape(tensor, (n,))
+        buffer = self.memory.allocate(name, 4 * -(-n // GROUP) * GROUP, "weights")
+        if self.memory.is_real:
+            view(buffer, np.float32, (n,))[:] = dequantise(self.reader.data(name), tensor.type, tensor.shape)
+        return buffer
+
+    def optional_vector(self, name: str, n: int) -> int:
+        """The address of a vector that a file may leave out, else 0."""
+        return self.vector(name, n).address if self.has(name) else 0
+
+    def matrix(self, name: str, n_rows: int, n_inputs: int) -> Matrix:
+        """A resident matrix; it is packed when `packings` are carried out."""
+        tensor = self._tensor(name)
+        if tensor.shape == (n_inputs,) and n_rows == 1:
+            tensor = TensorInfo(name, tensor.type, (1, n_inputs), tensor.n_bytes, tensor.file_index, tensor.offset)
+        self._check_shape(tensor, (n_rows, n_inputs))
+        type_name = self._type_name(tensor, n_inputs)
+        shape = Matrix(name, type_name, n_rows, n_inputs, 0)
+        address = self.memory.allocate(name, shape.n_bytes, "weights").address
+        matrix = Matrix(name, type_name, n_rows, n_inputs, address)
+        self.packings.append(packing(matrix, tensor.type, self.reader.address(name), address))
+        return matrix
+
+    def table(self, name: str, n_rows: int, n_inputs: int) -> tuple[str, int, int]:
+        """A matrix that is read row by row from the mapped file: its type, address and bytes of a row."""
+        tensor = self._tensor(name)
+        self._check_shape(tensor, (n_rows, n_inputs))
+        address = self.reader.address(name)
+        self.memory.know(address, tensor.n_bytes)
+        return self._type_name(tensor, n_inputs), address, tensor.type.n_bytes((n_inputs,))
+
+    def experts(self, prefix: str, n_experts: int, n_embedding: int, n_feed_forward: int) -> ExpertLayer:
+        """The routed experts of the layer `prefix`, stacked in one tensor a matrix or one tensor an expert."""
+        offset = 0
+        matrices, sources, row_bytes = [], [], []
+        for part, n_rows, n_inputs in (
+            ("gate", n_feed_forward, n_embedding),
+            ("up", n_feed_forward, n_embedding),
+            ("down", n_embedding, n_feed_forward),
+        ):
+            tensor, addresses = self._expert_tensor(f"{prefix}ffn_{part}", n_experts, n_rows, n_inputs)
+            matrix = Matrix(tensor.name, self._type_name(tensor, n_inputs), n_rows, n_inputs, offset)
+            offset += matrix.n_bytes
+            matrices.append(matrix)
+            sources.append(addresses)
+            row_bytes.append(tensor.type.n_bytes((n_inputs,)))
+        gate, up, down = matrices
+        a, b, c = row_bytes
+        return ExpertLayer(gate, up, down, tuple(zip(*sources, strict=True)), (a, b, c))
+
+    def _expert_tensor(self, stem: str, n_experts: int, n_rows: int, n_inputs: int) -> tuple[TensorInfo, list[int]]:
+        if self.has(f"{stem}_exps.weight"):
+            tensor = self._tensor(f"{stem}_exps.weight")
+            self._check_shape(tensor, (n_experts, n_rows, n_inputs))
+            start, step = self.reader.address(tensor.name), tensor.n_bytes // n_experts
+            return tensor, [start + step * expert for expert in range(n_experts)]
+        tensors = [self._tensor(f"{stem}.{expert}.weight") for expert in range(n_experts)]
+        for tensor in tensors:
+            self._check_shape(tensor, (n_rows, n_inputs))
+            if tensor.type != tensors[0].type:
+                raise UnsupportedModelError(
+                    f"{tensor.name} is {tensor.type.name}, but {tensors[0].name} is {tensors[0].type.name}; "
+                    "the experts of a layer must have one type."
+                )
+        return tensors[0], [self.reader.address(tensor.name) for tensor in tensors]
+
+    def _tensor(self, name: str) -> TensorInfo:
+        try:
+            return self.reader.tensors[name]
+        except KeyError:
+            raise ModelFormatError(
+                f"The tensor {name} is missing; this architecture needs it. The file may be incomplete."
+            ) from None
+
+    @staticmethod
+    def _check_shape(tensor: TensorInfo, expected: tuple[int, ...]) -> None:
+        if tensor.shape != expected:
+            raise ModelFormatError(
+                f"The tensor {tensor.name} has the shape {tensor.shape}; its hyper-parameters ask for {expected}."
+            )
+
+    @staticmethod
+    def _type_name(tensor: TensorInfo, n_inputs: int) -> str:
+        name = tensor.type.name
+        if name not in PACKED_BLOCKS:
+            raise UnsupportedModelError(
+                f"The tensor {tensor.name} has the type {name}; this version runs {', '.join(PACKED_BLOCKS)}."
+            )
+        if n_inputs % max(4, PACKED_BLOCKS[name][0]):
+            raise UnsupportedModelError(f"The rows of {tensor.name} ({n_inputs} values) are no whole {name} blocks.")
+        return name
+
+
+def packing(matrix: Matrix, tensor_type: TensorType, source: int, target: int) -> Packing:
+    row_bytes = tensor_type.n_bytes((matrix.n_inputs,))
+    return Packing(matrix, source, row_bytes * matrix.n_rows, row_bytes, target)

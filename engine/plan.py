@@ -1,0 +1,92 @@
+"""A model as a flat list of operations: records that compiled kernels read, in stages that the team walks.
+
+The operations of a stage are independent of each other and run side by side, or (per-token work) each worker runs all
+of them in sequence for its token. Between stages everybody sees everything that was written before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from engine.kernels.layout import IN_SEQUENCE, OP_BYTES, SIDE_BY_SIDE, STAGE_BYTES
+from engine.kernels.library import KernelLibrary
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much work an operation has: ceil(value of the int64 cell / unit) * row_chunks chunks; `most` bounds the value."""
+
+    cell: int
+    most: int
+    unit: int = 1
+    row_chunks: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One kernel with its operands, as the builder wrote it and the verifier reads it."""
+
+    kernel: str
+    extent: Extent
+    operands: dict[str, float]
+
+
+@dataclass(slots=True)
+class Stage:
+    """Operations between two barriers. `kind` is what its time counts as; `halt` a cell that stops the run if not zero."""
+
+    kind: str
+    order: int
+    halt: int = 0
+    operations: list[Operation] = field(default_factory=list)
+
+
+class Plan:
+    """Collects stages; `finish` turns them into the arrays that the team executes."""
+
+    def __init__(self, library: KernelLibrary) -> None:
+        self._library = library
+        self.stages: list[Stage] = []
+        self.ops: np.ndarray[Any, Any] = np.zeros((0, OP_BYTES // 8), np.int64)
+        self.stage_records: np.ndarray[Any, Any] = np.zeros((0, STAGE_BYTES // 8), np.int64)
+        self.ticks: np.ndarray[Any, Any] = np.zeros(0, np.int64)  # (n_stages,) time-stamp counter ticks spent
+
+    @contextmanager
+    def side_by_side(self, kind: str, *, halt: int = 0) -> Iterator[None]:
+        self.stages.append(Stage(kind, SIDE_BY_SIDE, halt))
+        yield
+
+    @contextmanager
+    def in_sequence(self, kind: str) -> Iterator[None]:
+        self.stages.append(Stage(kind, IN_SEQUENCE))
+        yield
+
+    def add(self, kernel: str, extent: Extent, /, **operands: float) -> None:
+        """Put an operation into the stage that was opened last."""
+        self.stages[-1].operations.append(Operation(kernel, extent, operands))
+
+    def finish(self) -> None:
+        """Lay the records out; the plan must not change afterwards."""
+        operations = [operation for stage in self.stages for operation in stage.operations]
+        self.ops = np.zeros((len(operations), OP_BYTES // 8), np.int64)
+        for record, operation in zip(self.ops, operations, strict=True):
+            record[:] = self._library.pack(operation.kernel, operation.operands)
+            extent = operation.extent
+            record[1:4] = extent.cell, extent.unit, extent.row_chunks
+        self.stage_records = np.zeros((len(self.stages), STAGE_BYTES // 8), np.int64)
+        first = 0
+        for record, stage in zip(self.stage_records, self.stages, strict=True):
+            record[:] = first, len(stage.operations), stage.order, stage.halt
+            first += len(stage.operations)
+        self.ticks = np.zeros(len(self.stages), np.int64)
+
+    def ticks_by_kind(self) -> dict[str, int]:
+        totals: dict[str, int] = {}
+        for stage, ticks in zip(self.stages, self.ticks, strict=True):
+            totals[stage.kind] = totals.get(stage.kind, 0) + int(ticks)
+        return totals
