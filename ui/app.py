@@ -101,7 +101,7 @@ async def _run(app: QApplication, settings: SettingsFile, report: CrashReport) -
     refreshing = loop.create_task(library.refresh())
     saving = loop.create_task(_save_drafts(drafts))
     if report.previous:
-        window.toast.show_message(window.tr("Colibri ended unexpectedly last time. Your chats were kept."))
+        window.say_crashed()
     await ended.wait()
     window.hide()
     for task in (refreshing, saving):

@@ -5,10 +5,6 @@ from __future__ import annotations
 from PySide6.QtCore import QCoreApplication, QLocale
 
 
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("Format", text)
-
-
 def count(number: int) -> str:
     """1024 -> "1,024", grouped as the language does."""
     return QLocale().toString(number)
@@ -28,18 +24,20 @@ def size(n_bytes: int) -> str:
 def rate(tokens_per_second: float) -> str:
     """38.24 -> "38.2 tok/s"."""
     digits = 1 if tokens_per_second < 100 else 0
-    return _tr("{rate} tok/s").format(rate=QLocale().toString(tokens_per_second, "f", digits))
+    return QCoreApplication.translate("Format", "{rate} tok/s").format(
+        rate=QLocale().toString(tokens_per_second, "f", digits)
+    )
 
 
 def duration(ms: float) -> str:
     """A short time: "84 ms" or "1.2 s"."""
     if ms < 1000:
-        return _tr("{ms} ms").format(ms=QLocale().toString(round(ms)))
-    return _tr("{s} s").format(s=QLocale().toString(ms / 1000, "f", 1))
+        return QCoreApplication.translate("Format", "{ms} ms").format(ms=QLocale().toString(round(ms)))
+    return QCoreApplication.translate("Format", "{s} s").format(s=QLocale().toString(ms / 1000, "f", 1))
 
 
 def time_left(seconds: float) -> str:
     """A rough remaining time: "20 s left", "3 min left"."""
     if seconds < 90:
-        return _tr("{n} s left").format(n=max(1, round(seconds)))
-    return _tr("{n} min left").format(n=round(seconds / 60))
+        return QCoreApplication.translate("Format", "{n} s left").format(n=max(1, round(seconds)))
+    return QCoreApplication.translate("Format", "{n} min left").format(n=round(seconds / 60))

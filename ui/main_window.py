@@ -345,6 +345,10 @@ class MainWindow(QMainWindow):
         """Tell the user of a failure that nobody foresaw."""
         self.toast.show_message(self.tr("Something went wrong: {error}").format(error=text.partition("\n")[0]))
 
+    def say_crashed(self) -> None:
+        """Own up to the last run's crash."""
+        self.toast.show_message(self.tr("Colibri ended unexpectedly last time. Your chats were kept."))
+
     def try_(self, act: Callable[[], object]) -> None:
         """Do something that the user asked for, and say it if it is refused."""
         try:
