@@ -7,7 +7,7 @@ with Engine.open("model.gguf", EngineConfig(context_length=4096)) as engine:
 """
 
 from engine.config import EngineConfig, ModelInfo
-from engine.engine import Engine
+from engine.engine import Engine, Evaluation
 from engine.memory import MemoryPlan
 from engine.request import Delta
 from engine.sampling import SamplingParams
@@ -17,6 +17,7 @@ __all__ = [
     "Delta",
     "Engine",
     "EngineConfig",
+    "Evaluation",
     "MemoryPlan",
     "ModelInfo",
     "SamplingParams",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from types import TracebackType
@@ -25,8 +26,18 @@ from engine.scheduler import Scheduler, Sequence, Share
 from engine.telemetry import Clock, Stats, Telemetry
 from engine.tokenizer import ChatTemplate, Tokenizer
 
+Array = np.ndarray[Any, Any]
 Progress = Callable[[str, float], None]
 _STEP_SECONDS = 0.4  # a step that reads a prompt should not take longer, so that a cancellation is soon heard
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """A text's run through the model."""
+
+    logits: Array  # (n_tokens, n_vocab) float32
+    experts: Array  # (n_moe_layers, n_tokens, top_k) int32, by falling weight
+    expert_weights: Array  # the same shape, float32: what the experts' outputs are multiplied with
 
 
 class Engine:
@@ -129,24 +140,32 @@ class Engine:
                 self.cancel(request_id)
                 self._ended = [delta for delta in self._ended if delta.request_id != request_id]
 
-    def logits(self, ids: list[int]) -> np.ndarray[Any, Any]:
-        """(n_tokens, n_vocab) float32: the logits after every position of `ids`. Waiting requests are not advanced."""
+    def logits(self, ids: list[int]) -> Array:
+        """(n_tokens, n_vocab) float32: the logits after every position of `ids`. See `evaluate`."""
+        return self.evaluate(ids).logits
+
+    def evaluate(self, ids: list[int]) -> Evaluation:
+        """Run a text through the model and keep everything: logits and routes of every position.
+
+        Raises ContextLengthError, InvalidRequestError (also while requests are under way).
+        """
         model = self._open_model
         self._check_prompt(ids)
         if self._requests:
-            raise InvalidRequestError("logits() needs an engine without requests; finish or cancel them first.")
+            raise InvalidRequestError("evaluate() needs an engine without requests; finish or cancel them first.")
         pages = [page for page in (model.pool.take() for _ in range(-(-len(ids) // PAGE))) if page is not None]
         try:
             model.batch.page_table[0, : len(pages)] = [model.pool.address(page) for page in pages]
             step = min(self.config.max_batch_tokens, model.batch.max_outputs)
-            results = []
+            pieces = []
             for first in range(0, len(ids), step):
                 piece = ids[first : first + step]
                 self._begin_step()
                 model.batch.add(0, piece, first, list(range(len(piece))))
                 model.run()
-                results.append(model.logits_rows(len(piece)))
-            return np.concatenate(results)
+                pieces.append((model.logits_rows(len(piece)), *model.routes(len(piece))))
+            logits, experts, weights = zip(*pieces, strict=True)
+            return Evaluation(np.concatenate(logits), np.concatenate(experts, 1), np.concatenate(weights, 1))
         finally:
             model.pool.release(pages)
 

@@ -127,7 +127,7 @@ class Model:
         self._team = Team(library, n_workers, parts.scratch_address, parts.builder.scratch_bytes)
         self._loader = Loader(library, self._team, self.memory)
         self._moe_stages = {layer.stage: i for i, layer in enumerate(parts.builder.moe_layers)}
-        self._chosen = parts.builder.chosen_experts()
+        self.chosen_experts, self.expert_weights = parts.builder.routes()
         shape = (len(parts.builder.moe_layers), self.hyper.n_experts)
         self.expert_counts = view(parts.builder.counts, np.int64, shape)
         self.last_experts = view(parts.builder.newest, np.int32, (shape[0], self.hyper.top_k))
@@ -152,8 +152,8 @@ class Model:
         assert self._team is not None
         stage = self._team.run(self.plan)
         while stage >= 0:
-            n_choices = int(self.batch.n_tokens_now) * self.hyper.top_k
-            self.store.load(self._moe_stages[stage], self._chosen[:n_choices], self._loader)
+            index, n_choices = self._moe_stages[stage], self.batch.n_tokens_now * self.hyper.top_k
+            self.store.load(index, self.chosen_experts[index, :n_choices], self._loader)
             stage = self._team.run(self.plan, stage)
 
     @property
@@ -171,6 +171,13 @@ class Model:
         return view(
             Buffer("logits", self.logits.address, n * self.logits.stride), np.float32, (n, self.logits.stride // 4)
         )
+
+    def routes(self, n_tokens: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """Copies of the newest run's experts and weights, each (n_moe_layers, n_tokens, top_k)."""
+        n_layers, n_choices = len(self.moe_layers), n_tokens * self.hyper.top_k
+        shape = (n_layers, n_tokens, self.hyper.top_k)
+        chosen, weights = self.chosen_experts[:, :n_choices], self.expert_weights[:, :n_choices]
+        return chosen.copy().reshape(shape), weights.copy().reshape(shape)
 
     def memory_plan(self) -> MemoryPlan:
         return self.memory.plan()

@@ -8,6 +8,8 @@ weight = scale * q - minimum, with q an unsigned integer.
     Q8_0    32: scales f16 | 512: 8 quads, q + 128                                                    128 scale
     Q4_0    32: scales f16 | 256: nibbles                                                             8 scale
     Q4_1    32: scales f16 | 32: -minima f16 | 256: nibbles                                           own
+    Q5_0    as Q4_0 with 64: fifth bits after the nibbles                                             16 scale
+    Q5_1    as Q4_1 with 64: fifth bits after the nibbles                                             own
     Q4_K    [32: d f16 | 32: dmin f16] before 8 of: 16: scales u8 | 16: minima u8 | 256: nibbles      own
     Q5_K    the same with 64: fifth bits after the nibbles                                            own
     Q6_K    [32: d f16] before 8 of: 2 x 16: scales i8 of 16 inputs | 256: nibbles | 128: upper bits  32 scale
@@ -186,6 +188,36 @@ def dot_q4_1(w, x, n_inputs, total):
 
 
 @device
+def dot_q5_0(w, x, n_inputs, total):
+    n_blocks = n_inputs // 32
+    scales, sums = x + LINE_BYTES * n_blocks, x + (LINE_BYTES + 4) * n_blocks
+    for block in range(n_blocks):
+        ahead = w + AHEAD
+        prefetch(ahead), prefetch(ahead + 64), prefetch(ahead + 128), prefetch(ahead + 192), prefetch(ahead + 256)
+        prefetch(ahead + 320)
+        dot = dot_quads(five_bit_quads(w + 32), x, offset_start(sums, 16))
+        total = fma(to_f32(dot), load_f16x16(w) * splat_f32(load_f32(scales)), total)
+        w, x, scales, sums = w + 352, x + LINE_BYTES, scales + 4, sums + 8
+    return total
+
+
+@device
+def dot_q5_1(w, x, n_inputs, total):
+    n_blocks = n_inputs // 32
+    scales, sums = x + LINE_BYTES * n_blocks, x + (LINE_BYTES + 4) * n_blocks
+    for block in range(n_blocks):
+        ahead = w + AHEAD
+        prefetch(ahead), prefetch(ahead + 64), prefetch(ahead + 128), prefetch(ahead + 192), prefetch(ahead + 256)
+        prefetch(ahead + 320)
+        dot = dot_quads(five_bit_quads(w + 64), x, zero_i32x16())
+        x_scale = load_f32(scales)
+        total = fma(to_f32(dot), load_f16x16(w) * splat_f32(x_scale), total)
+        total = subtract_minima(total, zero_f32x16() - load_f16x16(w + 32), x_scale, sums)
+        w, x, scales, sums = w + 384, x + LINE_BYTES, scales + 4, sums + 8
+    return total
+
+
+@device
 def dot_q8_0(w, x, n_inputs, total):
     n_blocks = n_inputs // 32
     scales, sums = x + LINE_BYTES * n_blocks, x + (LINE_BYTES + 4) * n_blocks
@@ -287,6 +319,23 @@ def unpack_q4_1(w, n_inputs, quads, scales, minima):
         store_f32x16(scales + 64 * block, load_f16x16(w))
         store_f32x16(minima + 64 * block, zero_f32x16() - load_f16x16(w + 32))
         w += 320
+
+
+@device
+def unpack_q5_0(w, n_inputs, quads, scales, minima):
+    for block in range(n_inputs // 32):
+        store_quads(quads + 512 * block, five_bit_quads(w + 32))
+        store_f32x16(scales + 64 * block, load_f16x16(w))
+        w += 352
+
+
+@device
+def unpack_q5_1(w, n_inputs, quads, scales, minima):
+    for block in range(n_inputs // 32):
+        store_quads(quads + 512 * block, five_bit_quads(w + 64))
+        store_f32x16(scales + 64 * block, load_f16x16(w))
+        store_f32x16(minima + 64 * block, zero_f32x16() - load_f16x16(w + 32))
+        w += 384
 
 
 @device

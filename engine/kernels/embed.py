@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.kernels.memory import load_bf16, load_f16, load_f32, load_i8, load_i32, load_u8, store_f32
+from engine.kernels.memory import load_bf16, load_f16, load_f32, load_i8, load_i32, load_u8, load_u32, store_f32
 from engine.kernels.registry import device, kernel
 
 
@@ -53,6 +53,27 @@ def row_q4_1(p, out, n):
     for i in range(n):
         block = p + 20 * (i // 32)
         store_f32(out + 4 * i, load_f16(block) * np.float32(nibble(block + 4, i % 32)) + load_f16(block + 2))
+
+
+@device
+def five_bits(bits, quants, i):
+    """Value i of 32 with the fifth bits in 32 bits at `bits`."""
+    return nibble(quants, i) | (load_u32(bits) >> i & 1) << 4
+
+
+@device
+def row_q5_0(p, out, n):
+    for i in range(n):
+        block = p + 22 * (i // 32)
+        store_f32(out + 4 * i, load_f16(block) * np.float32(five_bits(block + 2, block + 6, i % 32) - 16))
+
+
+@device
+def row_q5_1(p, out, n):
+    for i in range(n):
+        block = p + 24 * (i // 32)
+        q = np.float32(five_bits(block + 4, block + 8, i % 32))
+        store_f32(out + 4 * i, load_f16(block) * q + load_f16(block + 2))
 
 
 @device
@@ -118,6 +139,8 @@ register_embed("BF16", row_bf16)
 register_embed("Q8_0", row_q8_0)
 register_embed("Q4_0", row_q4_0)
 register_embed("Q4_1", row_q4_1)
+register_embed("Q5_0", row_q5_0)
+register_embed("Q5_1", row_q5_1)
 register_embed("Q4_K", row_q4_k)
 register_embed("Q5_K", row_q5_k)
 register_embed("Q6_K", row_q6_k)

@@ -3,6 +3,7 @@
 One kernel a type; a chunk is some groups of 16 rows. Rows beyond the matrix's last are zeros. The file layouts (GGUF):
 
     Q8_0   d f16 | 32 x i8                                  Q4_0   d f16 | 16 x (value i, value i + 16)
+    Q5_0   d f16 | 32 bits | as Q4_0                        Q5_1   d f16 | m f16 | 32 bits | as Q4_1
     Q4_1   d f16 | m f16 | 16 nibble pairs                  Q4_K   d, dmin f16 | 12 bytes of 6-bit scales | 4 x 32 nibbles
     Q5_K   d, dmin f16 | 12 | 32 bytes of fifth bits | 128   Q6_K   128 low nibbles | 64 upper bits | 16 x i8 scale | d f16
 """
@@ -71,6 +72,35 @@ def lane_q4_1(source, target, lane, n_inputs):
         store_u16(target + 32 + 2 * lane, load_u16(source + 2))
         store_split_nibbles(target + 64, lane, source + 4)
         source, target = source + 20, target + 320
+
+
+@device
+def store_fifth_bits(target, lane, bits):
+    """The 32 fifth bits of a lane, bit i for input i, spread over the quads' bytes."""
+    spread = 0
+    for quad in range(8):
+        four = bits >> (4 * quad) & 15
+        spread |= (four & 1 | (four & 2) << 7 | (four & 4) << 14 | (four & 8) << 21) << quad
+    store_i32(target + 4 * lane, spread)
+
+
+@device
+def lane_q5_0(source, target, lane, n_inputs):
+    for _ in range(n_inputs // 32):
+        store_u16(target + 2 * lane, load_u16(source))
+        store_split_nibbles(target + 32, lane, source + 6)
+        store_fifth_bits(target + 288, lane, load_u32(source + 2))
+        source, target = source + 22, target + 352
+
+
+@device
+def lane_q5_1(source, target, lane, n_inputs):
+    for _ in range(n_inputs // 32):
+        store_u16(target + 2 * lane, load_u16(source))
+        store_u16(target + 32 + 2 * lane, load_u16(source + 2))
+        store_split_nibbles(target + 64, lane, source + 8)
+        store_fifth_bits(target + 320, lane, load_u32(source + 4))
+        source, target = source + 24, target + 384
 
 
 @device
@@ -166,6 +196,8 @@ register_repack("BF16", lane_f16)
 register_repack("Q8_0", lane_q8_0)
 register_repack("Q4_0", lane_q4_0)
 register_repack("Q4_1", lane_q4_1)
+register_repack("Q5_0", lane_q5_0)
+register_repack("Q5_1", lane_q5_1)
 register_repack("Q4_K", lane_q4_k)
 register_repack("Q5_K", lane_q5_k)
 register_repack("Q6_K", lane_q6_k)

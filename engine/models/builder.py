@@ -97,12 +97,24 @@ class Builder:
             raise ValueError(f"the buffer {name} was made for {self._buffers[name].n_bytes} bytes, not {n_bytes}")
         return self._buffers[name]
 
-    def chosen_experts(self) -> np.ndarray[Any, Any]:
-        """The buffer of chosen experts, (max_batch_tokens * top_k,) int32, that every MoE layer fills in turn."""
-        n_pairs = self.config.max_batch_tokens * self.hyper.top_k
+    def routes(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """The newest batch's experts (int32) and their weights (float32), each (n_moe_layers, most pairs)."""
+        shape = (len(self.moe_layers), self._most_pairs)
         if not self.moe_layers:
-            return np.zeros(0, np.int32)
-        return view(self._buffers["chosen experts"], np.int32, (n_pairs,))
+            return np.zeros(shape, np.int32), np.zeros(shape, np.float32)
+        chosen, weights = self._buffers["chosen experts"], self._buffers["expert weights"]
+        return view(chosen, np.int32, shape), view(weights, np.float32, shape)
+
+    @property
+    def _most_pairs(self) -> int:
+        return self.config.max_batch_tokens * self.hyper.top_k
+
+    def _routes_of(self, index: int) -> tuple[int, int]:
+        """Addresses of the chosen experts and of their weights of the MoE layer `index`."""
+        n_bytes = 4 * self._most_pairs
+        chosen = self._buffer("chosen experts", n_bytes * self.hyper.n_layers)
+        weights = self._buffer("expert weights", n_bytes * self.hyper.n_layers)
+        return chosen.address + n_bytes * index, weights.address + n_bytes * index
 
     def _need_scratch(self, n_bytes: int) -> None:
         self.scratch_bytes = max(self.scratch_bytes, -(-n_bytes // 4096) * 4096)
@@ -368,9 +380,10 @@ class Builder:
         shared_gate: bool = False,
     ) -> None:
         """A mixture-of-experts block: norm, router, the chosen experts, and shared experts of `n_shared` columns."""
-        hyper, most = self.hyper, self.config.max_batch_tokens
+        hyper = self.hyper
         x = self.norm(f"{prefix}ffn_norm.weight")
-        n_pairs = most * hyper.top_k
+        n_pairs = self._most_pairs
+        _, expert_weights = self._routes_of(len(self.moe_layers))
         moe = self._route(layer, prefix, x, normalise=normalise, scale=scale)
         pairs = Extent(self._buffer("number of pairs", 8).address, n_pairs)
         items = Extent(moe.n_items.address, self._most_items())
@@ -405,7 +418,7 @@ class Builder:
                     "stride": self.x.stride,
                     "n": hyper.n_embedding,
                     "outputs": down.address,
-                    "weights": self._buffer("expert weights", 4 * n_pairs).address,
+                    "weights": expert_weights,
                     "pair_of": self._buffer("pair of choice", 4 * n_pairs).address,
                     "top_k": hyper.top_k,
                 },
@@ -421,14 +434,13 @@ class Builder:
         return {"x": self.x.address, "y": y.address, "stride": self.x.stride, "n": self.hyper.n_embedding}
 
     def _most_items(self) -> int:
-        n_pairs = self.config.max_batch_tokens * self.hyper.top_k
+        n_pairs = self._most_pairs
         return min(n_pairs, self.hyper.n_experts + n_pairs // _TOKEN_TILE)
 
     def _route(self, layer: int, prefix: str, x: Rows, *, normalise: bool, scale: float) -> MoeLayer:
         hyper, index = self.hyper, len(self.moe_layers)
-        n_pairs = self.config.max_batch_tokens * hyper.top_k
-        chosen = self._buffer("chosen experts", 4 * n_pairs).address
-        expert_weights = self._buffer("expert weights", 4 * n_pairs).address
+        n_pairs = self._most_pairs
+        chosen, expert_weights = self._routes_of(index)
         n_items = self._buffer("number of items", 8)
         missing = self._buffer("missing experts", 8).address
         items = self._buffer("expert items", ITEM_BYTES * self._most_items())
