@@ -91,6 +91,8 @@ async def _run(app: QApplication, settings: SettingsFile, report: CrashReport) -
     await first_paint.wait()
     _note("window shown", _STARTED_S)
     watch = StallWatch(_print_stall if _wants_timings() else None, app)
+    if _wants_timings():
+        watch.trace()
     ready_from_s = time.perf_counter()
     window.loader.ready.connect(lambda: _note("model ready", ready_from_s))
     library = await loop.run_in_executor(None, _library, settings)
@@ -206,6 +208,8 @@ def _start_logging() -> None:
     )
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     root = logging.getLogger()
+    for other in root.handlers:  # what a terminal shows stays as quiet as it was
+        other.setLevel(max(other.level, root.level))
     root.addHandler(handler)
     root.setLevel(logging.INFO)
     logging.getLogger("qasync").setLevel(logging.WARNING)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QLabel, QWidget
 
 from ui.chat.chat_page import HEADER_HEIGHT
@@ -35,8 +35,14 @@ class DockTitle(QWidget):
         self._restyle()
         current_theme().changed.connect(self._restyle)
 
+    def sizeHint(self) -> QSize:
+        return QSize(super().sizeHint().width(), current_theme().px(HEADER_HEIGHT))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(super().minimumSizeHint().width(), current_theme().px(HEADER_HEIGHT))
+
     def _restyle(self) -> None:
-        self.setFixedHeight(current_theme().px(HEADER_HEIGHT))
+        self.updateGeometry()
 
 
 class ExpertDock(QDockWidget):

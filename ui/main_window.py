@@ -262,7 +262,7 @@ class MainWindow(QMainWindow):
         elif loader.state is LoadState.ERROR:
             picker.show_none()
             notice.show_error(loader.error)
-            self._describe(self.tr("No model"), loader.error.split("\n")[0], "danger")
+            self._describe(self.tr("No model"), self.tr("It could not be opened"), "danger")
         elif loader.state is LoadState.READY and info is not None and loader.path is not None:
             notice.hide()
             picker.show_loaded(loader.path, loader.name, info.type_name)

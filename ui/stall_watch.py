@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import sys
+import threading
 import time
+import traceback
 from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Qt, QTimer
@@ -12,6 +15,8 @@ log = logging.getLogger(__name__)
 
 STALL_MS = 50.0
 _BEAT_MS = 10
+_LOOK_EVERY_S = 0.02
+_DEEPEST = 12
 
 
 class StallWatch(QObject):
@@ -33,6 +38,22 @@ class StallWatch(QObject):
         self._timer.setInterval(_BEAT_MS)
         self._timer.timeout.connect(self._beat)
         self._timer.start()
+
+    def trace(self) -> None:
+        """From now on also log where the main thread was during a stall; costs a little, so only on request."""
+        main = threading.get_ident()
+
+        def look() -> None:
+            traced_s = 0.0
+            while True:
+                time.sleep(_LOOK_EVERY_S)
+                last_s = self._last_s
+                if last_s != traced_s and (time.perf_counter() - last_s) * 1000 > STALL_MS + _BEAT_MS:
+                    traced_s = last_s
+                    frame = sys._current_frames().get(main)
+                    log.warning("stalled at:\n%s", "".join(traceback.format_stack(frame, limit=_DEEPEST)))
+
+        threading.Thread(target=look, name="stall trace", daemon=True).start()
 
     def _beat(self) -> None:
         now_s, cpu_s = time.perf_counter(), time.thread_time()

@@ -155,12 +155,12 @@
             <translation>解释天空为什么是蓝色的</translation>
         </message>
         <message>
-            <source>Write a short poem about a hummingbird</source>
-            <translation>写一首关于蜂鸟的短诗</translation>
+            <source>Write a poem about a hummingbird</source>
+            <translation>写一首关于蜂鸟的诗</translation>
         </message>
         <message>
-            <source>Show me a Python function that reverses a list</source>
-            <translation>写一个反转列表的 Python 函数</translation>
+            <source>Reverse a list in Python</source>
+            <translation>用 Python 反转列表</translation>
         </message>
         <message>
             <source>What is the capital of France?</source>
@@ -390,6 +390,10 @@
         <message>
             <source>No model</source>
             <translation>无模型</translation>
+        </message>
+        <message>
+            <source>It could not be opened</source>
+            <translation>无法打开</translation>
         </message>
         <message>
             <source>Ready</source>

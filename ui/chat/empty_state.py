@@ -66,8 +66,8 @@ class EmptyState(QWidget):
     def _suggestions(self) -> list[tuple[str, str]]:
         return [
             ("bulb", self.tr("Explain why the sky is blue")),
-            ("pen", self.tr("Write a short poem about a hummingbird")),
-            ("code", self.tr("Show me a Python function that reverses a list")),
+            ("pen", self.tr("Write a poem about a hummingbird")),
+            ("code", self.tr("Reverse a list in Python")),
             ("globe", self.tr("What is the capital of France?")),
         ]
 

@@ -1,0 +1,226 @@
+"""Takes the pictures of docs/images from the real program on a virtual screen.
+
+python scripts/screenshots.py [NAME ...]     only these, e.g. window-dark
+python scripts/screenshots.py --out FOLDER   somewhere else than docs/images
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from app import paths, starter  # noqa: E402
+from app.chats import ChatStore  # noqa: E402
+from tests.end_to_end.virtual_desktop import Program, VirtualDesktop  # noqa: E402
+
+ANSWER = """The shortest form follows the definition. It is also the slowest, because it computes the same
+numbers again and again:
+
+```python
+from functools import cache
+
+@cache
+def fibonacci(n: int) -> int:
+    \"\"\"The n-th Fibonacci number.\"\"\"
+    return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
+
+print([fibonacci(n) for n in range(10)])
+```
+
+With `@cache` each number is computed **once**. Compare the three ways:
+
+| Method | Time | Memory |
+|:--|--:|--:|
+| Plain recursion | O(φⁿ) | O(n) |
+| With a cache | O(n) | O(n) |
+| A loop | O(n) | O(1) |
+"""
+CHINESE = """蜂鸟能够悬停，是因为它的翅膀在前后两个方向上都产生升力：
+
+1. 翅膀每秒拍动约 **50 次**
+2. 拍动轨迹近似水平的“8”字形
+3. 肩关节可以旋转近 180 度
+
+> 它也是唯一能够倒着飞的鸟。
+"""
+FIGURES = {
+    "prompt_tokens": 86,
+    "completion_tokens": 214,
+    "ttft_ms": 64.0,
+    "tokens_per_second": 118.4,
+    "finish_reason": "stop",
+    "model": "SmolLM2 135M Instruct",
+}
+
+
+@dataclass
+class Scene:
+    """One picture: settings, what is open, and what is done before the shutter."""
+
+    settings: dict[str, Any] = field(default_factory=dict)
+    chat: str | None = "Fibonacci, three ways"
+    act: Callable[[VirtualDesktop], None] = lambda _desktop: None
+    scale: int = 1
+    model: Path | None = None
+    has_starter: bool = True
+
+
+def long_text() -> str:
+    parts = [
+        f"## Part {number}\n\n" + "Hovering costs a hummingbird more than anything. " * 9 for number in range(1, 30)
+    ]
+    return "\n\n".join(parts)
+
+
+def press(*keys: str) -> Callable[[VirtualDesktop], None]:
+    def act(desktop: VirtualDesktop) -> None:
+        desktop.key(*keys)
+        time.sleep(0.7)
+
+    return act
+
+
+def scroll_up(desktop: VirtualDesktop) -> None:
+    desktop.run("xdotool", "mousemove", "600", "400", "click", "--repeat", "30", "--delay", "15", "4")
+    time.sleep(0.7)
+
+
+def draft(desktop: VirtualDesktop) -> None:
+    for number in range(4):
+        desktop.type(f"Line {number + 1} of a longer question, written while nothing is sent yet")
+        desktop.key("shift+Return")
+    time.sleep(0.4)
+
+
+def ask(desktop: VirtualDesktop) -> None:
+    desktop.type("Write a long story about a hummingbird that learns to code.")
+    desktop.key("Return")
+    time.sleep(3)
+
+
+SCENES = {
+    "window-light": Scene({"theme": "light"}),
+    "window-dark": Scene({"theme": "dark"}),
+    "empty-light": Scene({"theme": "light"}, chat=None),
+    "empty-dark": Scene({"theme": "dark"}, chat=None),
+    "error": Scene({"theme": "light", "model_path": ""}, chat=None, has_starter=False),
+    "error-in-message": Scene({"theme": "light"}, chat="A question too long"),
+    "long-text": Scene({"theme": "light"}, chat="Everything about hovering", act=scroll_up),
+    "chinese": Scene({"theme": "light", "language": "zh_CN"}, chat="蜂鸟为什么能悬停？"),
+    "retina": Scene({"theme": "dark"}, scale=2),
+    "settings": Scene({"theme": "light"}, act=press("ctrl+comma")),
+    "help": Scene({"theme": "dark"}, act=press("F1")),
+    "models": Scene({"theme": "light"}, act=press("ctrl+m")),
+    "draft": Scene({"theme": "light"}, act=draft),
+    "large-text": Scene({"theme": "light", "font_size": 18}),
+    "search": Scene(
+        {"theme": "light"}, act=lambda desktop: (desktop.key("ctrl+f"), desktop.type("hover"), time.sleep(1))[0]
+    ),
+    "streaming": Scene({"theme": "light"}, chat=None, act=ask),
+}
+
+
+def add_chat(store: ChatStore, title: str, turns: list[str], *, error: str = "", age_days: float = 0) -> int:
+    chat = store.create_chat(title)
+    parent: int | None = None
+    for number, text in enumerate(turns):
+        if number % 2 == 0:
+            parent = store.add_message(chat.id, parent, "user", text).id
+            continue
+        message = store.add_message(chat.id, parent, "assistant", text, state="streaming")
+        is_failed = bool(error) and number == len(turns) - 1
+        figures = {**FIGURES, "error": error} if is_failed else FIGURES
+        parent = store.finish_message(message.id, "error" if is_failed else "complete", metrics=figures).id
+    return chat.id
+
+
+def fill(home: Path, scene: Scene) -> None:
+    """Put chats and settings into a home folder for one run."""
+    os.environ["COLIBRI_HOME"] = str(home)
+    store = ChatStore(paths.chats_db())
+    ids = {}
+    for title, turns, error in (
+        ("Letter to the landlord", ["Help me write to my landlord.", "Gladly."], ""),
+        ("Everything about hovering", ["Tell me everything about hovering.", long_text()], ""),
+        (
+            "A question too long",
+            ["Summarise this book.", ""],
+            "The prompt has 9,214 tokens, but the context holds 4,096. "
+            "Shorten the message, or set a longer context in the settings and load the model again.",
+        ),
+        ("蜂鸟为什么能悬停？", ["蜂鸟为什么能悬停？", CHINESE], ""),
+        ("Names for a boat", ["Names for a small boat?", "*Colibri*, of course."], ""),
+        (
+            "Fibonacci, three ways",
+            [
+                "Write Fibonacci in Python, and compare the ways to do it.",
+                ANSWER,
+                "Which one would you pick?",
+                "The one **with a cache**: as short as the definition, as fast as the loop.",
+            ],
+            "",
+        ),
+    ):
+        ids[title] = add_chat(store, title, turns, error=error)
+    store.update(ids["Names for a boat"], pinned=True)
+    store.close()
+    chosen = ids[scene.chat] if scene.chat is not None else None
+    settings = {"language": "en", "last_chat_id": chosen, **scene.settings}
+    paths.settings_file().write_text(json.dumps(settings), encoding="utf-8")
+
+
+def take(name: str, scene: Scene, out: Path, starter_file: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="colibri-picture-") as folder:
+        home = Path(folder)
+        fill(home, scene)
+        if scene.has_starter:
+            link_starter(starter_file)
+        else:
+            broken = home / "broken.gguf"
+            broken.write_bytes(b'{"this": "is JSON"}')
+            settings = json.loads(paths.settings_file().read_text(encoding="utf-8"))
+            paths.settings_file().write_text(json.dumps({**settings, "model_path": str(broken)}), encoding="utf-8")
+        environment = {"QT_SCALE_FACTOR": str(scene.scale)} if scene.scale != 1 else {}
+        with VirtualDesktop(1280 * scene.scale, 820 * scene.scale) as desktop:
+            arguments = [] if scene.model is None else ["--model", str(scene.model)]
+            with Program(desktop, home, *arguments, **environment) as program:
+                program.wait_for("window shown", 30)
+                if scene.has_starter:
+                    program.wait_for("model ready", 180)
+                program.focus()
+                time.sleep(1.5)
+                scene.act(desktop)
+                desktop.picture(out / f"{name}.png")
+                print(f"{out / name}.png")
+
+
+def link_starter(starter_file: Path) -> None:
+    """Use the starter model that is already on this machine, with its licence and its proof."""
+    for path in starter_file.parent.glob(f"{starter_file.name}*"):
+        (paths.models_dir() / path.name).symlink_to(path)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", choices=[[], *SCENES], metavar="NAME")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "images")
+    arguments = parser.parse_args()
+    starter_file = starter.starter_path()
+    for name in arguments.names or SCENES:
+        take(name, SCENES[name], arguments.out, starter_file)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
