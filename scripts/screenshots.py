@@ -72,7 +72,7 @@ class Scene:
     chat: str | None = "Fibonacci, three ways"
     act: Callable[[VirtualDesktop], None] = lambda _desktop: None
     scale: int = 1
-    model: Path | None = None
+    moe: bool = False  # with a small mixture of experts, whose random weights write nonsense
     has_starter: bool = True
 
 
@@ -127,6 +127,8 @@ SCENES = {
     "search": Scene(
         {"theme": "light"}, act=lambda desktop: (desktop.key("ctrl+f"), desktop.type("hover"), time.sleep(1))[0]
     ),
+    "experts-light": Scene({"theme": "light"}, chat=None, act=ask, moe=True),
+    "experts-dark": Scene({"theme": "dark"}, chat=None, act=ask, moe=True),
     "streaming": Scene({"theme": "light"}, chat=None, act=ask),
 }
 
@@ -180,7 +182,7 @@ def fill(home: Path, scene: Scene) -> None:
     paths.settings_file().write_text(json.dumps(settings), encoding="utf-8")
 
 
-def take(name: str, scene: Scene, out: Path, starter_file: Path) -> None:
+def take(name: str, scene: Scene, out: Path, starter_file: Path, moe_file: Path | None) -> None:
     with tempfile.TemporaryDirectory(prefix="colibri-picture-") as folder:
         home = Path(folder)
         fill(home, scene)
@@ -193,7 +195,7 @@ def take(name: str, scene: Scene, out: Path, starter_file: Path) -> None:
             paths.settings_file().write_text(json.dumps({**settings, "model_path": str(broken)}), encoding="utf-8")
         environment = {"QT_SCALE_FACTOR": str(scene.scale)} if scene.scale != 1 else {}
         with VirtualDesktop(1280 * scene.scale, 820 * scene.scale) as desktop:
-            arguments = [] if scene.model is None else ["--model", str(scene.model)]
+            arguments = ["--model", str(moe_file)] if scene.moe and moe_file is not None else []
             with Program(desktop, home, *arguments, **environment) as program:
                 program.wait_for("window shown", 30)
                 if scene.has_starter:
@@ -215,10 +217,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", choices=[[], *SCENES], metavar="NAME")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "images")
+    parser.add_argument("--moe", type=Path, help="a GGUF with experts, for the pictures of the expert panel")
     arguments = parser.parse_args()
     starter_file = starter.starter_path()
     for name in arguments.names or SCENES:
-        take(name, SCENES[name], arguments.out, starter_file)
+        if SCENES[name].moe and arguments.moe is None:
+            print(f"{name} is left out: it needs --moe FILE")
+            continue
+        take(name, SCENES[name], arguments.out, starter_file, arguments.moe)
     return 0
 
 

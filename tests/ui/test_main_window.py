@@ -104,8 +104,10 @@ def test_a_failed_answer_is_shown_in_its_place(window: MainWindow, run: Run) -> 
         conversation = window.page.conversation
         assert conversation is not None
         await until(lambda: not conversation.is_busy)
+        await asyncio.sleep(0.05)
 
     run(scene())
+    assert not window.page.composer.is_generating
     question, answer = window.page.view.messages
     assert (question.text, question.is_user) == ("hello", True)
     assert answer.state is MessageState.ERROR

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from time import perf_counter
@@ -57,6 +58,7 @@ class ChatPage(QWidget):
         self._editing: int | None = None
         self._first_token_s = 0.0
         self._n_pieces = 0
+        self._n_prompt_tokens = 0
         self._build()
 
     def _build(self) -> None:
@@ -268,6 +270,7 @@ class ChatPage(QWidget):
                 self._stack.setCurrentWidget(self.view)
             case PromptProgress(message_id, n_prefilled, n_prompt_tokens, _):
                 self.view.change(message_id, state=MessageState.READING, n_read=n_prefilled, n_to_read=n_prompt_tokens)
+                self._n_prompt_tokens = n_prompt_tokens
                 self.context_changed.emit(n_prompt_tokens)
             case TextAdded(message_id, text):
                 self._on_text(message_id, text)
@@ -280,6 +283,7 @@ class ChatPage(QWidget):
                     )
                 self.view.flush()
                 self._show_figures()
+                asyncio.get_running_loop().call_soon(self._show_busy)  # the conversation's task ends after this event
             case ThreadChanged(messages):
                 self._n_pieces = 0
                 self.view.set_messages([shown(message) for message in messages], keep_position=True)
@@ -298,3 +302,4 @@ class ChatPage(QWidget):
             self._first_token_s = now_s
         elif self._n_pieces > _RATE_AFTER_TOKENS and self._n_pieces % 4 == 0:
             self.figures_changed.emit((self._n_pieces - 1) / (now_s - self._first_token_s), 0.0)
+            self.context_changed.emit(self._n_prompt_tokens + self._n_pieces)

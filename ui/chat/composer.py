@@ -143,6 +143,11 @@ class Composer(QWidget):
     def is_editing(self) -> bool:
         return not self._banner.isHidden()
 
+    @property
+    def is_generating(self) -> bool:
+        """Whether Stop stands in place of Send."""
+        return self._is_generating
+
     def set_generating(self, is_generating: bool) -> None:
         """Show Stop in place of Send."""
         self._is_generating = is_generating

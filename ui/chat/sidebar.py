@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, QPoint, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QLabel, QLineEdit, QListView, QMenu, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QLabel,
+    QLineEdit,
+    QListView,
+    QMenu,
+    QPushButton,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from ui.chat.chat_delegate import ChatDelegate
 from ui.chat.chat_list_model import ChatListModel, ShownChat
@@ -65,6 +75,8 @@ class Sidebar(QWidget):
         self._search_icon = self._search.addAction(
             themed_icon("search", "text_faint", 16), QLineEdit.ActionPosition.LeadingPosition
         )
+        for button in self._search.findChildren(QToolButton):
+            button.setAccessibleName(self.tr("Search chats"))
         self._search_timer = QTimer(self)
         self._search_timer.setSingleShot(True)
         self._search_timer.setInterval(_SEARCH_DELAY_MS)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from PySide6.QtCore import QElapsedTimer, QRectF, QSize, Qt, QTimer
 from PySide6.QtGui import QHideEvent, QLinearGradient, QPainter, QPaintEvent, QShowEvent
@@ -13,15 +13,27 @@ from ui import format as fmt
 from ui.performance.heat_map import HeatMap, heat_stops
 from ui.theme import current_theme, themed_pixmap
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 POLL_MS = 33
 
 
 class ExpertSource(Protocol):
     """What the panel reads: the engine's telemetry, which any thread may look at."""
 
-    expert_counts: object
-    last_experts: object
-    moe_layers: list[int]
+    @property
+    def expert_counts(self) -> NDArray[np.int64]:
+        """Calls so far, (n_layers, n_experts)."""
+
+    @property
+    def last_experts(self) -> NDArray[np.int32]:
+        """The newest token's experts, (n_layers, top_k)."""
+
+    @property
+    def moe_layers(self) -> Sequence[int]:
+        """The layers that have experts."""
 
 
 class Legend(QWidget):
@@ -179,7 +191,7 @@ class ExpertPanel(QWidget):
             self.heat_map.reset()
         self._stack.setCurrentIndex(1)
         counts = source.expert_counts
-        self.heat_map.advance(counts, source.last_experts, source.moe_layers, elapsed_ms)  # type: ignore[arg-type]
+        self.heat_map.advance(counts, source.last_experts, list(source.moe_layers), elapsed_ms)
         self._summarise()
 
     def _explain(self, title: str, text: str) -> None:

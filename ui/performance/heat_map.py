@@ -21,6 +21,7 @@ _HALF_LIFE_MS = 2500.0  # a call counts half after this long
 _COOL = 0.02  # colder than this is drawn as never called
 _MARGIN_LEFT, _MARGIN_BOTTOM = 30, 18
 _MIN_CELL_WITH_GAP = 4.0
+_LARGEST_CELL, _LARGEST_MARK = 44.0, 12.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +155,7 @@ class HeatMap(QWidget):
         n_layers, n_experts = self.shape
         columns, rows = (n_layers, n_experts) if self._is_upright() else (n_experts, n_layers)
         cell_width, cell_height = box.width() / columns, box.height() / rows
+        cell_width, cell_height = min(cell_width, _LARGEST_CELL), min(cell_height, _LARGEST_CELL)
         cell_width = min(cell_width, cell_height * 2)
         cell_height = min(cell_height, cell_width * 2)
         return QRect(box.left(), box.top(), max(1, int(cell_width * columns)), max(1, int(cell_height * rows)))
@@ -192,7 +194,8 @@ class HeatMap(QWidget):
         is_upright = self._is_upright()
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(current_theme().color("heat_lit"))
-        width, height = max(2.0, cell_width * 0.5), max(2.0, cell_height * 0.5)
+        width = min(_LARGEST_MARK, max(2.0, cell_width * 0.5))
+        height = min(_LARGEST_MARK, max(2.0, cell_height * 0.5))
         n_layers, n_experts = self.shape
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         for row, experts in enumerate(self._last[:n_layers]):

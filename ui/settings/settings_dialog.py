@@ -9,7 +9,6 @@ from typing import Any
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import (
     QDialog,
-    QDoubleSpinBox,
     QFileDialog,
     QFormLayout,
     QFrame,
@@ -18,7 +17,6 @@ from PySide6.QtWidgets import (
     QListWidget,
     QPushButton,
     QScrollArea,
-    QSpinBox,
     QVBoxLayout,
     QWidget,
 )
@@ -27,6 +25,7 @@ from app.settings import SamplingSettings, SettingsFile
 from ui.theme.theme import BASE_FONT_SIZE_PX, MAX_FONT_SIZE_PX, MIN_FONT_SIZE_PX
 from ui.translation import LANGUAGES
 from ui.widgets.combo_box import ComboBox
+from ui.widgets.number_field import DecimalField, IntegerField
 
 _CONTEXT_LENGTHS = (1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072)
 
@@ -112,11 +111,9 @@ class SettingsDialog(QDialog):
         ]
         self.theme = self._choice(themes, settings.theme, lambda value: self._settings.change(theme=value))
         self._row(form, self.tr("Theme"), self.theme)
-        self.font_size = QSpinBox(self)
-        self.font_size.setRange(MIN_FONT_SIZE_PX, MAX_FONT_SIZE_PX)
-        self.font_size.setValue(settings.font_size or BASE_FONT_SIZE_PX)
+        size = settings.font_size or BASE_FONT_SIZE_PX
+        self.font_size = IntegerField(MIN_FONT_SIZE_PX, MAX_FONT_SIZE_PX, size, self)
         self.font_size.setSuffix(" px")
-        self.font_size.setKeyboardTracking(False)
         self.font_size.valueChanged.connect(lambda value: self._settings.change(font_size=value))
         self._row(form, self.tr("Text size"), self.font_size)
         languages = [("system", self.tr("As the system")), *LANGUAGES.items()]
@@ -147,30 +144,19 @@ class SettingsDialog(QDialog):
             ("min_p", self.tr("Min p"), 0.0, 1.0, 0.01),
             ("repetition_penalty", self.tr("Repetition penalty"), 1.0, 2.0, 0.01),
         ]
-        top_k = QSpinBox(self)
-        top_k.setRange(0, 1000)
+        top_k = IntegerField(0, 1000, sampling.top_k, self)
         top_k.setSpecialValueText(self.tr("Off"))
-        top_k.setValue(sampling.top_k)
-        top_k.setKeyboardTracking(False)
         top_k.valueChanged.connect(lambda value: self._change_sampling(top_k=value))
         for name, title, low, high, step in rows:
-            field = QDoubleSpinBox(self)
-            field.setRange(low, high)
-            field.setSingleStep(step)
-            field.setDecimals(2)
-            field.setKeyboardTracking(False)
-            field.setValue(getattr(sampling, name))
+            field = DecimalField(low, high, getattr(sampling, name), step, self)
             field.valueChanged.connect(lambda value, name=name: self._change_sampling(**{name: round(value, 2)}))
             self._row(form, title, field)
             setattr(self, name, field)
         self._row(form, self.tr("Top k"), top_k)
         self.top_k = top_k
-        limit = QSpinBox(self)
-        limit.setRange(0, 1_000_000)
+        limit = IntegerField(0, 1_000_000, sampling.max_tokens or 0, self)
         limit.setSingleStep(128)
         limit.setSpecialValueText(self.tr("As far as the context goes"))
-        limit.setValue(sampling.max_tokens or 0)
-        limit.setKeyboardTracking(False)
         limit.valueChanged.connect(lambda value: self._change_sampling(max_tokens=value or None))
         self._row(form, self.tr("Longest answer, tokens"), limit)
         self.max_tokens = limit
