@@ -34,8 +34,8 @@ class LimitError(SecurityError):
     """A template wanted more time or memory than any conversation needs."""
 
 
-def run_bounded(function: Callable[[], T], *, filename: str, max_seconds: float = MAX_SECONDS) -> T:
-    """Call `function`; its code in `filename` is stopped with LimitError after that much processor time.
+def run_bounded(function: Callable[[], T], *, filename: str) -> T:
+    """Call `function`; its code in `filename` is stopped with LimitError after MAX_SECONDS.
 
     The interpreter's trace hook looks at the clock at each line there and at each call, and now and then at the
     memory of the process: not at all in a usual template, which takes less than a millisecond. Single
@@ -51,8 +51,8 @@ def run_bounded(function: Callable[[], T], *, filename: str, max_seconds: float 
         now = time.thread_time()
         if now > next_look:
             next_look = now + LOOK_EVERY_SECONDS
-            if now > started + max_seconds:
-                raise LimitError(f"it ran for more than {max_seconds:g} s")
+            if now > started + MAX_SECONDS:
+                raise LimitError(f"it ran for more than {MAX_SECONDS:g} s")
             if _resident_bytes() > resident_bytes + MAX_GROWTH_BYTES:
                 raise LimitError(f"it took more than {MAX_GROWTH_BYTES >> 20:,} MiB of memory")
         return watch if frame.f_code.co_filename == filename else None

@@ -116,6 +116,7 @@ class Tokenizer:
         spelled in the text become their ids (for rendered templates); otherwise they are ordinary text. User-defined
         tokens always become their ids. Raises TokenizerError for text that is no valid Unicode.
         """
+        _check_unicode(text)
         encoder = self._ready()
         ids = [self.bos_id] if add_special and self.adds_bos and self.bos_id is not None else []
         after_special = True
@@ -124,13 +125,7 @@ class Tokenizer:
                 ids.append(part)
                 after_special = True
                 continue
-            try:
-                ids += encoder.encode(part, after_special=after_special)
-            except UnicodeEncodeError as error:
-                raise TokenizerError(
-                    f"expected valid Unicode, found half of a surrogate pair, {part[error.start]!r}, at character "
-                    f"{text.find(part[error.start])} of the text; remove it"
-                ) from error
+            ids += encoder.encode(part, after_special=after_special)
             after_special = False
         if add_special and self.adds_eos and self.eos_id is not None:
             ids.append(self.eos_id)
@@ -199,6 +194,16 @@ class Tokenizer:
         if not (is_phi3 and self._is_scored):
             return frozenset()
         return frozenset(token_id for text, token_id in special.items() if text not in _NEVER_STRIPPING)
+
+
+def _check_unicode(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise TokenizerError(
+            f"expected valid Unicode, found half of a surrogate pair, {text[error.start]!r}, at character "
+            f"{error.start} of the text; remove it"
+        ) from None
 
 
 def _adds_space_prefix(metadata: Mapping[str, Any]) -> bool:
