@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Batch:
-    """Arrays for up to `max_tokens` tokens of up to `max_sequences` sequences; the names without `_array` are addresses."""
+    """Arrays for up to `max_tokens` tokens of up to `max_sequences` sequences, and their addresses for operations."""
 
     page_tokens = PAGE
 
@@ -25,7 +25,7 @@ class Batch:
     ) -> None:
         self.max_outputs = max_outputs
         self.max_pages = -(-context_length // PAGE)
-        sizes = {
+        sizes: dict[str, tuple[type[np.generic[Any]], int]] = {
             "n_tokens": (np.int64, 1),
             "n_outputs": (np.int64, 1),
             "one": (np.int64, 1),
@@ -63,9 +63,9 @@ class Batch:
         self._arrays["clock"][0] = clock
 
     def add(self, slot: int, tokens: list[int], first_position: int, wants: list[int]) -> int:
-        """Append consecutive tokens of the sequence in `slot`; `wants` are the indices in tokens whose logits are wanted.
+        """Append consecutive tokens of the sequence in `slot`; `wants` are indices in tokens whose logits are wanted.
 
-        Returns the logits' row of the first of `wants`; the others follow it.
+        Returns the logits' row of the first of them; the others follow it.
         """
         start, n = int(self._arrays["n_tokens"][0]), len(tokens)
         first_output = int(self._arrays["n_outputs"][0])

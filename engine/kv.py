@@ -1,4 +1,4 @@
-"""One pool of KV pages for all conversations, used as a ring, in which a finished conversation's pages can be found again.
+"""One pool of KV pages for all conversations, used as a ring, where a finished conversation's pages are found again.
 
 A full page is known by a digest of every token up to its end, so it can only be reused where the whole prefix is equal;
 then its keys and values are those that would be computed, bit for bit. Pages that nobody uses stay until others are

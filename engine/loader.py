@@ -1,4 +1,4 @@
-"""Repacks weights from the mapped file into the kernels' layout, with the whole team, and gives the file's pages back."""
+"""Repacks weights from the mapped file into the kernels' layout, with the whole team; gives the file's pages back."""
 
 from __future__ import annotations
 

@@ -162,14 +162,11 @@ def give_back(address: int, n_bytes: int) -> None:
         _libc.madvise(first, last - first, _MADV_DONTNEED)
 
 
-def view(
-    buffer: Buffer, dtype: type[np.generic], shape: tuple[int, ...], offset_bytes: int = 0
-) -> np.ndarray[Any, Any]:
-    """The buffer's memory from `offset_bytes` on as an array; it must not outlive the memory."""
+def view(buffer: Buffer, dtype: np.dtype[Any] | type[np.generic[Any]], shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """The start of the buffer's memory as an array; it must not outlive the memory."""
     n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
-    if offset_bytes + n_bytes > buffer.n_bytes:
-        raise ValueError(
-            f"{buffer.name} has {buffer.n_bytes} bytes, a view of {offset_bytes} + {n_bytes} was asked for"
-        )
-    memory = (ctypes.c_uint8 * n_bytes).from_address(buffer.address + offset_bytes)
-    return np.frombuffer(memory, dtype).reshape(shape)
+    if n_bytes > buffer.n_bytes:
+        raise ValueError(f"{buffer.name} has {buffer.n_bytes} bytes, a view of {n_bytes} was asked for")
+    memory = (ctypes.c_uint8 * n_bytes).from_address(buffer.address)
+    array: np.ndarray[Any, Any] = np.frombuffer(memoryview(memory), np.dtype(dtype))
+    return array.reshape(shape)

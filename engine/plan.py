@@ -19,7 +19,7 @@ from engine.kernels.library import KernelLibrary
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much work an operation has: ceil(value of the int64 cell / unit) * row_chunks chunks; `most` bounds the value."""
+    """An operation's work: ceil(value of the int64 `cell` / unit) * row_chunks chunks; `most` bounds the value."""
 
     cell: int
     most: int
@@ -38,7 +38,7 @@ class Operation:
 
 @dataclass(slots=True)
 class Stage:
-    """Operations between two barriers. `kind` is what its time counts as; `halt` a cell that stops the run if not zero."""
+    """Operations between two barriers. `kind`: what its time counts as; `halt`: a cell that stops the run if not 0."""
 
     kind: str
     order: int

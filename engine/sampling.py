@@ -1,4 +1,4 @@
-"""How the next token is chosen: the user's parameters, and the record that the sampling kernel reads for one request."""
+"""How the next token is chosen: the user's parameters, and the record that the sampling kernel reads."""
 
 from __future__ import annotations
 
@@ -15,8 +15,12 @@ from engine.kernels.library import KernelLibrary
 
 @dataclass(frozen=True, slots=True)
 class SamplingParams:
-    """temperature 0 is greedy. top_k 0, top_p 1 and min_p 0 leave everything in. Penalties see the newest `penalty_window`
-    tokens, prompt included. `max_tokens` None: until the context is full. `seed` None: another answer each time."""
+    """What decides the next token.
+
+    temperature 0 is greedy; top_k 0, top_p 1 and min_p 0 leave everything in. Penalties see the newest
+    `penalty_window` tokens, the prompt's included. max_tokens None: until the context is full. seed None: another
+    answer each time. Raises InvalidRequestError for a value out of range.
+    """
 
     temperature: float = 0.8
     top_k: int = 40
@@ -105,7 +109,8 @@ class Sampler:
         token = int(self._out[0])
         if token < 0:
             raise NumericalError(
-                "The model's output is not finite, so the answer ends here. The file may be damaged: check its checksum."
+                "The model's output is not finite, so the answer ends here. The file may be damaged: check its "
+                "checksum, or fetch it again."
             )
         self._remember(token)
         return token

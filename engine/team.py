@@ -28,7 +28,7 @@ _SPINS = 1000  # some 40 us of pausing before a worker sleeps: longer than most 
 
 
 class Team:
-    """`n_workers` workers, one of them the thread that calls `run`. Each has `scratch_bytes` at `scratch` + its share."""
+    """`n_workers` workers, one of them the thread that calls `run`; worker i's scratch is the i-th `scratch_bytes`."""
 
     def __init__(self, library: KernelLibrary, n_workers: int, scratch: int, scratch_bytes: int) -> None:
         self._library = library

@@ -25,7 +25,7 @@ _SWIGLU_COLUMNS = 512
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A buffer of activations: (rows, n) float32 with rows of `stride` bytes, and perhaps the same rounded to 12 bits."""
+    """Activations: (rows, n) float32 with rows of `stride` bytes, and perhaps the same rounded to 12 bits."""
 
     n: int
     address: int
@@ -184,9 +184,7 @@ class Builder:
 
     def add_to_residual(self, y: Rows) -> None:
         """x += y, carried out at the start of the next norm."""
-        self._pending.append(
-            ("add", {"x": self.x.address, "y": y.address, "stride": self.x.stride, "n": self.hyper.n_embedding})
-        )
+        self._pending.append(("add", self._add_operands(y)))
 
     def linear(
         self, x: Rows, weight: str, n_rows: int, out: str, *, bias: str | None = None, extent: Extent | None = None
@@ -391,11 +389,10 @@ class Builder:
         up = self.rows("expert up", hyper.n_expert_feed_forward, n_rows=n_pairs)
         down = self.rows("expert outputs", hyper.n_embedding, n_rows=n_pairs)
         pair_tokens = self._buffer("pair tokens", 4 * n_pairs).address
-        experts, slots = moe.experts, moe.slots.address
-        place = {"weights": slots, "items": moe.items.address, "extent": items}
+        experts = moe.experts
         with self.plan.side_by_side("experts"):
-            self._matmul(experts.gate, x, gate, offset=experts.gate.address, gather=pair_tokens, **place)
-            self._matmul(experts.up, x, up, offset=experts.up.address, gather=pair_tokens, **place)
+            self._expert_matmul(moe, experts.gate, x, gate, items, gather=pair_tokens)
+            self._expert_matmul(moe, experts.up, x, up, items, gather=pair_tokens)
             if n_shared:
                 shared_inner, shared_up = self._gate_up(x, prefix, "_shexp", n_shared)
             if shared_gate:
@@ -405,7 +402,7 @@ class Builder:
             if n_shared:
                 self._swiglu(shared_inner, shared_up, self._tokens)
         with self.plan.side_by_side("experts"):
-            self._matmul(experts.down, gate, down, offset=experts.down.address, **place)
+            self._expert_matmul(moe, experts.down, gate, down, items)
             if n_shared:
                 shared = self.linear(
                     shared_inner, f"{prefix}ffn_down_shexp.weight", hyper.n_embedding, "shared outputs"
@@ -429,6 +426,13 @@ class Builder:
             self._pending.append(("add_gated", self._add_operands(shared) | gated))
         elif n_shared:
             self.add_to_residual(shared)
+
+    def _expert_matmul(
+        self, moe: MoeLayer, matrix: Matrix, x: Rows, out: Rows, items: Extent, *, gather: int = 0
+    ) -> None:
+        """The same matrix of each chosen expert with the rows that chose it."""
+        slots, offset = moe.slots.address, matrix.address
+        self._matmul(matrix, x, out, weights=slots, offset=offset, extent=items, gather=gather, items=moe.items.address)
 
     def _add_operands(self, y: Rows) -> dict[str, float]:
         return {"x": self.x.address, "y": y.address, "stride": self.x.stride, "n": self.hyper.n_embedding}

@@ -80,7 +80,7 @@ class Hyperparameters:
 
     @classmethod
     def read(cls, keys: Keys) -> Hyperparameters:
-        """Raises ModelFormatError for a missing or senseless value, UnsupportedModelError for a rope scaling not known."""
+        """Raises ModelFormatError for a missing or senseless value, UnsupportedModelError for what is not known."""
         n_embedding = keys.integer("embedding_length")
         n_heads = keys.integer("attention.head_count")
         n_kv_heads = keys.integer("attention.head_count_kv", n_heads)

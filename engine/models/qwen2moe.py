@@ -1,4 +1,4 @@
-"""Qwen1.5-MoE and Qwen2-MoE: weights straight from the softmax over all experts, a shared expert behind its own gate."""
+"""Qwen1.5-MoE and Qwen2-MoE: weights straight from the softmax over all experts, a shared expert behind a gate."""
 
 from __future__ import annotations
 

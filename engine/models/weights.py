@@ -1,4 +1,4 @@
-"""The weights of a model being opened: shapes checked by name, matrices packed for the kernels, experts left for later."""
+"""The weights of a model being opened: shapes checked by name, matrices to be packed, experts left for later."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Packing:
 
 @dataclass(frozen=True, slots=True)
 class ExpertLayer:
-    """The routed experts of one layer: three matrices at fixed offsets in each expert's slab, and where they are read."""
+    """The routed experts of a layer: three matrices at fixed offsets in an expert's slab, and where they are read."""
 
     gate: Matrix
     up: Matrix
