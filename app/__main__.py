@@ -12,6 +12,8 @@ from importlib import metadata
 
 from engine.errors import ColibriError
 
+logger = logging.getLogger(__name__)
+
 COMMANDS = ("window", "chat", "inspect", "starter")
 _INTERRUPTED = 130  # what shells give a program that Ctrl-C ended
 _VERSION = "0.1.0"
@@ -37,6 +39,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _INTERRUPTED
     except BrokenPipeError:  # the reader of our output is gone: end quietly, also when Python closes the stream
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:
+        logger.debug("the command failed", exc_info=True)
+        print(f"colibri {options.command}: {type(error).__name__}: {error}", file=sys.stderr)
+        print("This is a fault of Colibri; `colibri -v ...` shows where it is.", file=sys.stderr)
         return 1
     return code
 

@@ -56,8 +56,6 @@ class Answer:
         if info is not None:
             self._meter.figures["model"] = model_name(Path(info.path), info.name)
         reason = self._meter.figures.get("finish_reason")
-        if reason == "error":
-            raise ColibriError("The model's output stopped being numbers; try another answer, or another file of it.")
         return self._finish(MessageState.STOPPED if reason == "cancelled" else MessageState.COMPLETE)
 
     def stop(self) -> None:

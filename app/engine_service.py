@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from app.generation import Generation
 from app.jobs import Job, JobCancelledError
-from engine.errors import ColibriError, EngineClosedError
+from engine.errors import ColibriError, EngineClosedError, NumericalError
 
 if TYPE_CHECKING:  # the engine is imported in its own thread: the window need not wait for it
     from engine import Delta, Engine, EngineConfig, MemoryPlan, ModelInfo, SamplingParams, Stats
@@ -101,7 +101,8 @@ class EngineService:
         """Answer a conversation with the open model, or with the one that is being loaded.
 
         Returns an asynchronous iterator of Delta; its `cancel` or `aclose` stops it within one step of the engine.
-        Iterating raises NoModelError, and what Engine.add and the chat template raise.
+        Iterating raises NoModelError, what Engine.add and the chat template raise, and NumericalError for an answer
+        whose logits are no numbers any more.
         """
 
         def encode(engine: Engine) -> list[int]:
@@ -235,7 +236,16 @@ class EngineService:
             raise failure from error
         self._engine = engine
         settle(engine, None)
+        self._commands.put(self._warm_up)
         return engine.info
+
+    def _warm_up(self) -> None:
+        """Let the tokenizer and the template build what they build on first use, before anybody waits for it."""
+        try:
+            if self._engine is not None:
+                self._engine.chat_template.encode([{"role": "user", "content": "."}])
+        except ColibriError as error:  # whoever asks will be told
+            logger.info("the chat template does not take a short message: %s", error)
 
     def _close_engine(self) -> None:
         self._fail_all(EngineClosedError("The model was closed before the answer was complete."))
@@ -281,9 +291,13 @@ class EngineService:
         generation = self._running.get(delta.request_id)
         if generation is None:
             return
-        generation.put(delta)
         if delta.finish_reason is not None:
             del self._running[delta.request_id]
+        if delta.finish_reason == "error":
+            generation.end(NumericalError(delta.text))
+            return
+        generation.put(delta)
+        if delta.finish_reason is not None:
             generation.end()
 
     def _fail_all(self, error: BaseException) -> None:

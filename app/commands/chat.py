@@ -99,4 +99,4 @@ def _read_pipe() -> str:
         ) from error
     if not text.strip():
         raise InvalidRequestError("standard input: expected a message, found no text. Use -p TEXT, or a terminal.")
-    return text
+    return text.rstrip("\r\n")  # the line end is the shell's, not the writer's

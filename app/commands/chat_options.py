@@ -61,11 +61,9 @@ def engine_config(options: argparse.Namespace, settings: Settings) -> EngineConf
     """The engine's configuration: the settings, save where an option was given."""
     from engine import EngineConfig  # noqa: PLC0415
 
-    return EngineConfig(
-        context_length=options.context or settings.context_length,
-        threads=options.threads or settings.threads,
-        max_sequences=1,
-    )
+    context_length = options.context or settings.context_length
+    threads = options.threads or settings.threads
+    return EngineConfig(context_length, threads, max_sequences=1, kv_pool_tokens=context_length)
 
 
 def _whole(least: int) -> Callable[[str], int]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from app.commands.progress_line import ProgressLine
 from app.jobs import Job
-from engine.errors import ColibriError
+from engine.errors import NumericalError
 
 if TYPE_CHECKING:
     from engine import Delta, Engine, SamplingParams
@@ -94,7 +94,7 @@ class ChatSession:
         answer = TerminalAnswer(prompt_tokens=len(prompt_ids))
         calls_before = self.engine.stats().expert_calls
         job = Job("Prompt")
-        deltas = self.engine.generate(prompt_ids, self._params)
+        deltas = cast("Generator[Delta]", self.engine.generate(prompt_ids, self._params))
         answer.started_s = time.perf_counter()
         with interrupts() as interrupted, ProgressLine(job) as line, closing(deltas):
             for delta in deltas:
@@ -106,12 +106,12 @@ class ChatSession:
                     job.report("Reading the prompt", fraction=delta.n_prefilled / max(1, delta.n_prompt_tokens))
                     continue
                 line.close()
+                if delta.finish_reason == "error":
+                    raise NumericalError(delta.text)
                 answer.take(delta)
                 if delta.text:
                     show(delta.text)
         answer.expert_calls = self.engine.stats().expert_calls - calls_before
-        if answer.finish_reason == "error":
-            raise ColibriError("The model's output stopped being numbers: the file may be damaged.")
         return answer
 
 

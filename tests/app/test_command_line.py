@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -12,24 +10,9 @@ import pytest
 
 from app import starter
 from app.__main__ import COMMANDS, version
+from tests.support.program import colibri
 
 ROOT = Path(__file__).resolve().parents[2]
-NO_DISPLAY = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
-
-
-def colibri(*arguments: str, text: str | bytes = "", **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the program without a display and with this standard input."""
-    inherited = {name: value for name, value in os.environ.items() if name not in NO_DISPLAY}
-    done = subprocess.run(
-        [sys.executable, "-m", "app", *arguments],
-        cwd=ROOT,
-        input=text.encode() if isinstance(text, str) else text,
-        capture_output=True,
-        env={**inherited, **environment},
-        timeout=120,
-        check=False,
-    )
-    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def test_the_version_is_the_projects() -> None:
