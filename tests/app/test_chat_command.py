@@ -117,7 +117,7 @@ class Terminal:
     def type(self, text: str) -> None:
         os.write(self._master, text.encode())
 
-    def wait_for(self, text: str, timeout_s: float = 60) -> str:
+    def wait_for(self, text: str, timeout_s: float = 180) -> str:
         """What was shown since the last wait, up to and including this text."""
         until_s = time.monotonic() + timeout_s
         while text not in self.seen:

@@ -20,7 +20,7 @@ def colibri(*arguments: str, text: str | bytes = "", **environment: str) -> subp
         input=text.encode() if isinstance(text, str) else text,
         capture_output=True,
         env={**inherited, **environment},
-        timeout=120,
+        timeout=300,  # the first run of all compiles the kernels
         check=False,
     )
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
