@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT))
 from app.system_libraries import install_command, missing_qt_packages  # noqa: E402
 
 # Programs that the tests start -> the package that brings them.
-TEST_PROGRAMS = {"Xvfb": "xvfb"}
+TEST_PROGRAMS = {"Xvfb": "xvfb", "xdotool": "xdotool", "import": "imagemagick"}
 
 
 class SetupError(Exception):

@@ -10,6 +10,7 @@ from typing import Self, TextIO
 from app.jobs import Job
 
 _DELAY_S = 0.3  # what is over sooner is not worth a line
+_DELAY_IN_LOGS_S = 2.0  # a line in a file stays for good
 _REDRAW_S = 0.1
 _BAR_WIDTH = 24
 _ERASE = "\r\x1b[K"
@@ -22,7 +23,7 @@ class ProgressLine:
         self._job = job
         self._stream = stream or sys.stderr
         self._is_terminal = self._stream.isatty()
-        self._started_s = time.monotonic()
+        self._shown_from_s = time.monotonic() + (_DELAY_S if self._is_terminal else _DELAY_IN_LOGS_S)
         self._drawn_s = 0.0
         self._phase = ""
         self._stop_listening = job.on_change(self._changed)
@@ -45,7 +46,7 @@ class ProgressLine:
 
     def _changed(self, job: Job) -> None:
         now_s = time.monotonic()
-        if job.is_finished or now_s - self._started_s < _DELAY_S or not job.phase:
+        if job.is_finished or now_s < self._shown_from_s or not job.phase:
             return
         if self._is_terminal and now_s - self._drawn_s >= _REDRAW_S:
             self._drawn_s = now_s
