@@ -17,7 +17,6 @@ from pathlib import Path
 from app import paths, starter
 from app.settings import Settings
 from engine.errors import ColibriError
-from engine.gguf import GGUFReader
 
 logger = logging.getLogger(__name__)
 
@@ -118,6 +117,8 @@ def model_files(folder: Path) -> Iterator[Path]:
 
 def describe(path: Path) -> ModelEntry:
     """What a model file's header says. Raises OSError when the file cannot be read."""
+    from engine.gguf import GGUFReader  # noqa: PLC0415 - it brings NumPy, which the window's first paint need not wait for
+
     entry = ModelEntry(path, path.stem, path.stat().st_size, "", "", is_starter=path == starter.starter_path())
     try:
         with GGUFReader.open(path) as reader:
