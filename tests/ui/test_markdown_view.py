@@ -3,7 +3,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from PySide6.QtGui import QGuiApplication, QTextCharFormat
+from PySide6.QtCore import QEvent, QPointF, Qt
+from PySide6.QtGui import QGuiApplication, QMouseEvent, QTextCharFormat, QTextCursor
 
 from ui.chat.code_view import CodeView
 from ui.chat.document_writer import BlockProperty, is_safe_link
@@ -172,3 +173,35 @@ def test_a_changed_theme_keeps_the_text(qtbot: Any, theme: Any) -> None:
     view.restyle()
     assert contents(view) == before
     assert format_at(prose_of(view), "paragraph").foreground().color() == theme.color("text")
+
+
+def test_a_selection_runs_through_prose_and_code(qtbot: Any) -> None:
+    view = MarkdownView()
+    qtbot.addWidget(view)
+    view.set_text("first words\n\n```\ncode line\n```\n\nlast words", is_final=True)
+    view.resize(500, view.height_for(500))
+    view.show()
+    qtbot.waitExposed(view)
+    first, last = prose_of(view, 0), prose_of(view, 2)
+    stop = first.mapFromGlobal(last.mapToGlobal(last.cursorRect(_at(last, 4)).center()))
+    qtbot.mousePress(first.viewport(), Qt.MouseButton.LeftButton, pos=first.cursorRect(_at(first, 6)).center())
+    move = QMouseEvent(
+        QEvent.Type.MouseMove,
+        QPointF(stop),
+        QPointF(first.viewport().mapToGlobal(stop)),
+        Qt.MouseButton.NoButton,
+        Qt.MouseButton.LeftButton,
+        Qt.KeyboardModifier.NoModifier,
+    )
+    QGuiApplication.sendEvent(first.viewport(), move)
+    assert view.selected_text() == "words\ncode line\nlast"
+    qtbot.keyClick(first, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert QGuiApplication.clipboard().text() == "words\ncode line\nlast"
+    qtbot.mouseClick(last.viewport(), Qt.MouseButton.LeftButton)
+    assert view.selected_text() == ""
+
+
+def _at(view: ProseView, position: int) -> QTextCursor:
+    cursor = QTextCursor(view.document())
+    cursor.setPosition(position)
+    return cursor

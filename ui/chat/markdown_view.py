@@ -7,8 +7,9 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from ui.chat.code_view import CodeView
+from ui.chat.joint_selection import JointSelection
 from ui.chat.markdown_stream import Block, MarkdownStream
-from ui.chat.prose_view import ProseView
+from ui.chat.prose_view import ProseView, StaticTextEdit
 from ui.theme import current_theme
 
 _GAP = 12
@@ -42,6 +43,7 @@ class MarkdownView(QWidget):
         self._open: ProseView | CodeView | None = None
         self._text = ""
         self._is_final = False
+        self.selection = JointSelection(self._text_widgets, self)
         self.n_renders = 0  # blocks written so far, for tests of the promise above
 
     @property
@@ -132,11 +134,13 @@ class MarkdownView(QWidget):
 
     def _new_code(self) -> CodeView:
         view = CodeView(parent=self)
+        self.selection.add(view.text_widget)
         view.show()
         return view
 
     def _new_prose(self) -> ProseView:
         view = ProseView(self, self._text_size)
+        self.selection.add(view)
         view.show()
         return view
 
@@ -164,10 +168,9 @@ class MarkdownView(QWidget):
         super().resizeEvent(event)
         self.place(self.width())
 
+    def _text_widgets(self) -> list[StaticTextEdit]:
+        return [segment if isinstance(segment, ProseView) else segment.text_widget for segment in self.segments]
+
     def selected_text(self) -> str:
         """What the user has selected, if anything."""
-        for segment in self.segments:
-            edit = segment if isinstance(segment, ProseView) else segment.text_widget
-            if edit.textCursor().hasSelection():
-                return edit.createMimeDataFromSelection().text()
-        return ""
+        return self.selection.text()

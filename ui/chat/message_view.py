@@ -2,179 +2,21 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QRect, QRectF, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QRect, QRectF, Qt, Signal
 from PySide6.QtGui import QAction, QContextMenuEvent, QEnterEvent, QFocusEvent, QGuiApplication, QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QPushButton, QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
-from ui import format as fmt
+from ui.chat.action_row import ActionRow
 from ui.chat.markdown_view import MarkdownView
+from ui.chat.message_states import ErrorBox, ProgressRow
 from ui.chat.prose_view import ProseView
 from ui.chat.shown_message import MessageState, ShownMessage
-from ui.theme import current_theme, themed_pixmap
-from ui.widgets.elided_label import ElidedLabel
-from ui.widgets.icon_button import IconButton
-from ui.widgets.meter import Meter
-from ui.widgets.thinking_dots import ThinkingDots
+from ui.theme import current_theme
 
 GUTTER = 6  # room beside the text for the actions' own padding
-_COPIED_MS = 1600
 _BUBBLE_PADDING_X, _BUBBLE_PADDING_Y, _BUBBLE_RADIUS = 15, 10, 16
 _BUBBLE_SHARE = 0.82
 _ACTIONS_HEIGHT, _GAP_BELOW_USER, _GAP_BELOW_ANSWER, _PROGRESS_HEIGHT = 28, 2, 24, 26
-_LINE_SEPARATOR = "   ·   "
-
-
-class ErrorBox(QFrame):
-    """Says what went wrong and offers to try again."""
-
-    retry = Signal()
-
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setObjectName("ErrorBox")
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(14, 11, 12, 11)
-        layout.setSpacing(11)
-        self._icon = QLabel(self)
-        self._text = QLabel(self)
-        self._text.setWordWrap(True)
-        self._text.setTextFormat(Qt.TextFormat.PlainText)
-        self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        button = QPushButton(self.tr("Try again"), self)
-        button.setAccessibleName(self.tr("Try again"))
-        button.clicked.connect(self.retry)
-        layout.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
-        layout.addWidget(self._text, 1)
-        layout.addWidget(button, 0, Qt.AlignmentFlag.AlignVCenter)
-        self.restyle()
-
-    def set_text(self, text: str) -> None:
-        self._text.setText(text)
-        self.setAccessibleName(text)
-
-    @property
-    def text(self) -> str:
-        return self._text.text()
-
-    def restyle(self) -> None:
-        size = current_theme().px(18)
-        self._icon.setPixmap(themed_pixmap("warning", "danger", size, self.devicePixelRatioF()))
-
-
-class ProgressRow(QWidget):
-    """Dots while the model thinks; while it reads the prompt, how far it is."""
-
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(10)
-        self._dots = ThinkingDots(self)
-        self._label = QLabel(self)
-        self._label.setProperty("tone", "muted")
-        self._meter = Meter(self)
-        for widget in (self._dots, self._label, self._meter):
-            layout.addWidget(widget)
-        layout.addStretch(1)
-
-    def show_state(self, message: ShownMessage) -> None:
-        is_reading = message.state is MessageState.READING and message.n_to_read > 0
-        if is_reading:
-            text = self.tr("Reading prompt {done} / {total}").format(
-                done=fmt.count(message.n_read), total=fmt.count(message.n_to_read)
-            )
-            self._meter.set_fraction(message.n_read / message.n_to_read)
-        else:
-            text = self.tr("Thinking…")
-        self._label.setText(text)
-        self._meter.setVisible(is_reading)
-        self.setAccessibleName(text)
-
-    @property
-    def text(self) -> str:
-        return self._label.text()
-
-
-class ActionRow(QWidget):
-    """Copy, regenerate or edit, the branch switcher, and the figures of an answer."""
-
-    copy = Signal()
-    regenerate = Signal()
-    edit = Signal()
-    step = Signal(int)
-
-    def __init__(self, parent: QWidget, *, is_user: bool) -> None:
-        super().__init__(parent)
-        self._is_user = is_user
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 2, 0, 0)
-        layout.setSpacing(2)
-        self._previous = IconButton("chevron-left", self.tr("Previous version"), self, size=24, icon_size=14)
-        self._position = QLabel(self)
-        self._position.setProperty("tone", "small")
-        self._next = IconButton("chevron-right", self.tr("Next version"), self, size=24, icon_size=14)
-        self.copy_button = IconButton("copy", self.tr("Copy message"), self, size=26, icon_size=15)
-        if is_user:
-            self.redo_button = IconButton("edit", self.tr("Edit message"), self, size=26, icon_size=15)
-            self.redo_button.clicked.connect(self.edit)
-        else:
-            self.redo_button = IconButton("regenerate", self.tr("Regenerate answer"), self, size=26, icon_size=15)
-            self.redo_button.clicked.connect(self.regenerate)
-        self._figures = ElidedLabel(self)
-        self._figures.setProperty("tone", "faint")
-        self._previous.clicked.connect(lambda: self.step.emit(-1))
-        self._next.clicked.connect(lambda: self.step.emit(1))
-        self.copy_button.clicked.connect(self._on_copy)
-        self._restore = QTimer(self)
-        self._restore.setSingleShot(True)
-        self._restore.timeout.connect(self._show_copy_icon)
-        switcher = (self._previous, self._position, self._next)
-        if is_user:
-            layout.addStretch(1)
-        for widget in (*switcher, self.copy_button, self.redo_button):
-            layout.addWidget(widget)
-        layout.addSpacing(8)
-        layout.addWidget(self._figures, 0 if is_user else 1)
-
-    def show_message(self, message: ShownMessage) -> None:
-        has_siblings = message.n_siblings > 1
-        for widget in (self._previous, self._position, self._next):
-            widget.setVisible(has_siblings)
-        self._position.setText(f"{message.sibling_index + 1}/{message.n_siblings}")
-        self._previous.setEnabled(message.sibling_index > 0)
-        self._next.setEnabled(message.sibling_index + 1 < message.n_siblings)
-        self.redo_button.setEnabled(not message.state.is_live)
-        self._figures.setText(self.figures(message))
-        self._figures.setVisible(not self._is_user)
-
-    @property
-    def position_text(self) -> str:
-        return self._position.text()
-
-    def figures(self, message: ShownMessage) -> str:
-        """ "38.2 tok/s · first token 210 ms · 187 tokens", with what is known."""
-        parts = []
-        if message.state is MessageState.STOPPED:
-            parts.append(self.tr("Stopped"))
-        if message.was_cut:
-            parts.append(self.tr("Cut at the length limit"))
-        if message.tokens_per_second > 0:
-            parts.append(fmt.rate(message.tokens_per_second))
-        if message.ttft_ms > 0:
-            parts.append(self.tr("first token {time}").format(time=fmt.duration(message.ttft_ms)))
-        if message.n_tokens > 0:
-            parts.append(self.tr("{count} tokens").format(count=fmt.count(message.n_tokens)))
-        if message.model:
-            parts.append(message.model)
-        return _LINE_SEPARATOR.join(parts)
-
-    def _on_copy(self) -> None:
-        self.copy.emit()
-        self.copy_button.set_icon("check", "ok")
-        self._restore.start(_COPIED_MS)
-
-    def _show_copy_icon(self) -> None:
-        self.copy_button.set_icon("copy", "text_muted")
 
 
 class MessageView(QWidget):
@@ -192,6 +34,7 @@ class MessageView(QWidget):
         self._text: MarkdownView | ProseView
         if message.is_user and "```" not in message.text:
             self._text = ProseView(self)
+            self._text.copy_requested.connect(self._text.copy)
         else:
             self._text = MarkdownView(self)
         self._progress: ProgressRow | None = None
@@ -313,7 +156,7 @@ class MessageView(QWidget):
     def selected_text(self) -> str:
         if isinstance(self._text, MarkdownView):
             return self._text.selected_text()
-        return self._text.createMimeDataFromSelection().text()
+        return self._text.selected_text()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         menu = QMenu(self)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 
 from markdown_it.token import Token
-from PySide6.QtCore import QMimeData, QPoint, QPointF, QRectF, QSize, Qt, QUrl
+from PySide6.QtCore import QMimeData, QPoint, QPointF, QRectF, QSize, Qt, QUrl, Signal
 from PySide6.QtGui import (
     QContextMenuEvent,
     QDesktopServices,
     QFontMetricsF,
+    QKeyEvent,
+    QKeySequence,
     QMouseEvent,
     QPainter,
     QPaintEvent,
@@ -26,7 +28,14 @@ _LONG_LINE = 400  # characters: wider than any bubble
 
 
 class StaticTextEdit(QTextEdit):
-    """A read-only text that is as high as its content and leaves scrolling to the conversation."""
+    """A read-only text that is as high as its content and leaves scrolling to the conversation.
+
+    Its message is told of presses and drags, so that a selection can run on into the next text.
+    """
+
+    pressed = Signal()
+    dragged = Signal(QPoint)  # where the pointer is, on the screen
+    copy_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -50,6 +59,42 @@ class StaticTextEdit(QTextEdit):
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        super().mousePressEvent(event)
+        if event.button() == Qt.MouseButton.LeftButton:
+            self.pressed.emit()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        super().mouseMoveEvent(event)
+        if event.buttons() & Qt.MouseButton.LeftButton:
+            self.dragged.emit(event.globalPosition().toPoint())
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy_requested.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def select_between(self, anchor: int, position: int) -> None:
+        """Select from one place in the text to another."""
+        cursor = self.textCursor()
+        cursor.setPosition(anchor)
+        cursor.setPosition(position, QTextCursor.MoveMode.KeepAnchor)
+        self.setTextCursor(cursor)
+
+    def clear_selection(self) -> None:
+        cursor = self.textCursor()
+        cursor.clearSelection()
+        self.setTextCursor(cursor)
+
+    @property
+    def end(self) -> int:
+        """The last place in the text."""
+        return self.document().characterCount() - 1
+
+    def selected_text(self) -> str:
+        return self.createMimeDataFromSelection().text() if self.textCursor().hasSelection() else ""
 
     def createMimeDataFromSelection(self) -> QMimeData:
         data = QMimeData()
@@ -195,8 +240,3 @@ class ProseView(StaticTextEdit):
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         event.ignore()  # the message shows its own menu
-
-    def clear_selection(self) -> None:
-        cursor: QTextCursor = self.textCursor()
-        cursor.clearSelection()
-        self.setTextCursor(cursor)
