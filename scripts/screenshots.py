@@ -9,10 +9,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sqlite3
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,7 @@ sys.path.insert(0, str(ROOT))
 
 from app import paths, starter  # noqa: E402
 from app.chats import ChatStore  # noqa: E402
-from tests.end_to_end.virtual_desktop import Program, VirtualDesktop  # noqa: E402
+from tests.end_to_end.virtual_desktop import Program, VirtualDesktop, wait_until  # noqa: E402
 
 ANSWER = """The shortest form follows the definition. It is also the slowest, because it computes the same
 numbers again and again:
@@ -54,14 +56,6 @@ CHINESE = """蜂鸟能够悬停，是因为它的翅膀在前后两个方向上�
 
 > 它也是唯一能够倒着飞的鸟。
 """
-FIGURES = {
-    "prompt_tokens": 86,
-    "completion_tokens": 214,
-    "ttft_ms": 64.0,
-    "tokens_per_second": 118.4,
-    "finish_reason": "stop",
-    "model": "SmolLM2 135M Instruct",
-}
 
 
 @dataclass
@@ -74,6 +68,7 @@ class Scene:
     scale: int = 1
     moe: bool = False  # with a small mixture of experts, whose random weights write nonsense
     has_starter: bool = True
+    is_first_start: bool = False  # with nothing compiled yet
 
 
 def long_text() -> str:
@@ -103,17 +98,35 @@ def draft(desktop: VirtualDesktop) -> None:
     time.sleep(0.4)
 
 
+def converse(desktop: VirtualDesktop) -> None:
+    """A conversation that the model really holds, so that the picture promises nothing else."""
+    for question in ("What is the capital of France?", "Write a Python function that adds two numbers."):
+        desktop.type(question)
+        desktop.key("Return")
+        wait_until(lambda: not is_answering(), 120, "answer")
+        time.sleep(1.0)
+
+
+def is_answering() -> bool:
+    with closing(sqlite3.connect(f"file:{paths.chats_db()}?mode=ro", uri=True)) as connection:
+        (state,) = connection.execute("SELECT state FROM messages ORDER BY id DESC LIMIT 1").fetchone()
+    return bool(state == "streaming")
+
+
 def ask(desktop: VirtualDesktop) -> None:
     desktop.type("Write a long story about a hummingbird that learns to code.")
     desktop.key("Return")
     time.sleep(3)
 
 
+GREEDY = {"sampling": {"temperature": 0.0, "max_tokens": 300}}
 SCENES = {
-    "window-light": Scene({"theme": "light"}),
-    "window-dark": Scene({"theme": "dark"}),
+    "window-light": Scene({"theme": "light", **GREEDY}, chat=None, act=converse),
+    "window-dark": Scene({"theme": "dark", **GREEDY}, chat=None, act=converse),
+    "stored": Scene({"theme": "light"}),
     "empty-light": Scene({"theme": "light"}, chat=None),
     "empty-dark": Scene({"theme": "dark"}, chat=None),
+    "first-start": Scene({"theme": "light"}, chat=None, is_first_start=True),
     "error": Scene({"theme": "light", "model_path": ""}, chat=None, has_starter=False),
     "error-in-message": Scene({"theme": "light"}, chat="A question too long"),
     "long-text": Scene({"theme": "light"}, chat="Everything about hovering", act=scroll_up),
@@ -142,8 +155,8 @@ def add_chat(store: ChatStore, title: str, turns: list[str], *, error: str = "",
             continue
         message = store.add_message(chat.id, parent, "assistant", text, state="streaming")
         is_failed = bool(error) and number == len(turns) - 1
-        figures = {**FIGURES, "error": error} if is_failed else FIGURES
-        parent = store.finish_message(message.id, "error" if is_failed else "complete", metrics=figures).id
+        state, metrics = ("error", {"error": error}) if is_failed else ("complete", {})
+        parent = store.finish_message(message.id, state, metrics=metrics).id
     return chat.id
 
 
@@ -194,11 +207,15 @@ def take(name: str, scene: Scene, out: Path, starter_file: Path, moe_file: Path 
             settings = json.loads(paths.settings_file().read_text(encoding="utf-8"))
             paths.settings_file().write_text(json.dumps({**settings, "model_path": str(broken)}), encoding="utf-8")
         environment = {"QT_SCALE_FACTOR": str(scene.scale)} if scene.scale != 1 else {}
+        if scene.is_first_start:
+            environment["XDG_CACHE_HOME"] = str(home / "empty-cache")
         with VirtualDesktop(1280 * scene.scale, 820 * scene.scale) as desktop:
             arguments = ["--model", str(moe_file)] if scene.moe and moe_file is not None else []
             with Program(desktop, home, *arguments, **environment) as program:
                 program.wait_for("window shown", 30)
-                if scene.has_starter:
+                if scene.is_first_start:
+                    time.sleep(6)
+                elif scene.has_starter:
                     program.wait_for("model ready", 180)
                 program.focus()
                 time.sleep(1.5)

@@ -36,6 +36,15 @@ def duration(ms: float) -> str:
     return QCoreApplication.translate("Format", "{s} s").format(s=QLocale().toString(ms / 1000, "f", 1))
 
 
+def brief(text: str, n_characters: int = 320, n_lines: int = 4) -> str:
+    """The beginning of a long text, with an ellipsis where something is left out."""
+    lines = text.strip().split("\n")
+    start = "\n".join(lines[:n_lines])
+    if len(start) > n_characters:
+        start = start[:n_characters].rsplit(" ", 1)[0]
+    return start if len(start) == len(text.strip()) else start.rstrip() + " …"
+
+
 def time_left(seconds: float) -> str:
     """A rough remaining time: "20 s left", "3 min left"."""
     if seconds < 90:

@@ -349,6 +349,10 @@
     <context>
         <name>LoadNotice</name>
         <message>
+            <source>Copy the whole message</source>
+            <translation>复制完整信息</translation>
+        </message>
+        <message>
             <source>Cancel</source>
             <translation>取消</translation>
         </message>

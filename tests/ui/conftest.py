@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 
@@ -21,6 +22,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.qt_log_ignore("propagateSizeHints", extend=True))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def collection_on_the_main_thread_only() -> Iterator[None]:
+    """As in the program: a worker thread that collects garbage would destroy Qt objects there."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
 @pytest.fixture(autouse=True)
 def theme(qapp: QApplication) -> Iterator[Theme]:
     QLocale.setDefault(QLocale("en"))
@@ -33,3 +42,4 @@ def theme(qapp: QApplication) -> Iterator[Theme]:
     QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
     forget_theme()
     theme.deleteLater()
+    gc.collect(1)

@@ -28,6 +28,12 @@ def test_numbers_are_written_for_people(qapp: Any) -> None:
     assert [fmt.time_left(s) for s in (0.2, 20, 200)] == ["1 s left", "20 s left", "3 min left"]
 
 
+def test_long_texts_are_cut_where_a_word_ends() -> None:
+    assert fmt.brief("short") == "short"
+    assert fmt.brief("1\n2\n3\n4\n5") == "1\n2\n3\n4 …"
+    assert fmt.brief("word " * 100, 22) == "word word word word …"
+
+
 def test_spans_cover_the_right_characters() -> None:
     code = 'def f():\n    return "x"  # why'
     found = {code[span.start : span.start + span.length]: span.token for span in spans(code, "python")}
@@ -94,6 +100,7 @@ def test_garbage_is_collected_by_a_timer_only(qtbot: Any) -> None:
     finally:
         collector.stop()
     assert gc.isenabled()
+    gc.disable()  # as all tests of the window have it
 
 
 def test_drafts_survive_a_restart_and_a_damaged_file(tmp_path: Path) -> None:
@@ -160,6 +167,8 @@ def test_the_notice_shows_progress_and_errors(qtbot: Any) -> None:
     assert not notice.isHidden()
     with qtbot.waitSignal(notice.cancelled):
         notice.button.click()
+    notice.show_error("line\n" * 40)
+    assert notice.text == "line\nline\nline\nline …"
     notice.show_error("There is no such file.")
     assert notice.text == "There is no such file."
     with qtbot.waitSignal(notice.retried):

@@ -37,7 +37,8 @@ class ErrorBox(QFrame):
         self.restyle()
 
     def set_text(self, text: str) -> None:
-        self._text.setText(text)
+        self._text.setText(fmt.brief(text))
+        self._text.setToolTip(text if fmt.brief(text) != text else "")
         self.setAccessibleName(text)
 
     @property

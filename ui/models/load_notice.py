@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Signal
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
+from ui import format as fmt
 from ui.theme import current_theme, themed_pixmap
+from ui.widgets.icon_button import IconButton
 
 _STEPS = 1000
 
@@ -18,6 +21,7 @@ class LoadNotice(QFrame):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._whole_text = ""
         self._icon = QLabel(self)
         self._title = QLabel(self)
         self._title.setWordWrap(True)
@@ -28,6 +32,8 @@ class LoadNotice(QFrame):
         self._bar.setRange(0, _STEPS)
         self.button = QPushButton(self)
         self.button.clicked.connect(self._on_button)
+        self._copy = IconButton("copy", self.tr("Copy the whole message"), self)
+        self._copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self._whole_text))
         texts = QHBoxLayout()
         texts.setSpacing(12)
         texts.addWidget(self._title, 1)
@@ -41,14 +47,18 @@ class LoadNotice(QFrame):
         layout.setSpacing(12)
         layout.addWidget(self._icon)
         layout.addLayout(column, 1)
+        layout.addWidget(self._copy)
         layout.addWidget(self.button)
         self._is_error = False
+        self._copy.hide()
         self.hide()
 
     def show_progress(self, title: str, fraction: float | None, detail: str = "") -> None:
         """Show work under way; ``fraction`` None means that its length is not known."""
         self._set_kind(is_error=False)
         self._title.setText(title)
+        self._title.setToolTip("")
+        self._copy.hide()
         self._detail.setText(detail)
         self._detail.setVisible(bool(detail))
         self._bar.setRange(0, 0 if fraction is None else _STEPS)
@@ -62,7 +72,10 @@ class LoadNotice(QFrame):
     def show_error(self, text: str) -> None:
         """Show why there is no model, and offer to try again."""
         self._set_kind(is_error=True)
-        self._title.setText(text)
+        self._title.setText(fmt.brief(text))
+        self._title.setToolTip(text)
+        self._whole_text = text
+        self._copy.setVisible(fmt.brief(text) != text)
         self._detail.hide()
         self._bar.hide()
         self.button.setText(self.tr("Try again"))
