@@ -50,7 +50,7 @@ class Theme(QObject):
         """Follow the system, or stay light or dark."""
         if mode != self._mode:
             self._mode = mode
-            self.apply()
+            self._apply_if_dark_changed()
 
     def set_font_size(self, size_px: int) -> None:
         """Set the height of normal text; everything else grows with it."""
@@ -86,12 +86,18 @@ class Theme(QObject):
         self.changed.emit()
 
     def _on_system_scheme(self, _scheme: Qt.ColorScheme) -> None:
-        if self._mode == "system":
+        self._apply_if_dark_changed()
+
+    def _apply_if_dark_changed(self) -> None:
+        if self._wants_dark() != self.is_dark:
             self.apply()
 
-    def _load(self) -> None:
+    def _wants_dark(self) -> bool:
         scheme = QGuiApplication.styleHints().colorScheme()
-        self.is_dark = self._mode == "dark" or (self._mode == "system" and scheme == Qt.ColorScheme.Dark)
+        return self._mode == "dark" or (self._mode == "system" and scheme == Qt.ColorScheme.Dark)
+
+    def _load(self) -> None:
+        self.is_dark = self._wants_dark()
         name = "dark" if self.is_dark else "light"
         self._tokens = json.loads(resource_path("themes", f"{name}.json").read_text(encoding="utf-8"))
         self._colors = {token: QColor(value) for token, value in self._tokens.items()}
