@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -125,7 +125,9 @@ class Engine:
         self._account(time.perf_counter() - began, n_prompt, len(shares))
         return deltas
 
-    def generate(self, prompt_ids: list[int], params: SamplingParams | None = None) -> Iterator[Delta]:
+    def generate(
+        self, prompt_ids: list[int], params: SamplingParams | None = None
+    ) -> Generator[Delta, None, None]:
         """The deltas of one request, from the first piece of its prompt to its end. Closing the iterator cancels."""
         request_id = self.add(prompt_ids, params)
         finished = False

@@ -5,11 +5,11 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from app.commands.progress_line import ProgressLine
 from app.jobs import Job
@@ -94,7 +94,7 @@ class ChatSession:
         answer = TerminalAnswer(prompt_tokens=len(prompt_ids))
         calls_before = self.engine.stats().expert_calls
         job = Job("Prompt")
-        deltas = cast("Generator[Delta]", self.engine.generate(prompt_ids, self._params))
+        deltas = self.engine.generate(prompt_ids, self._params)
         answer.started_s = time.perf_counter()
         with interrupts() as interrupted, ProgressLine(job) as line, closing(deltas):
             for delta in deltas:
