@@ -2,38 +2,37 @@
 
 from __future__ import annotations
 
+import argparse
+import asyncio
+import logging
+import os
+import sys
+import threading
 import time
+from collections.abc import Sequence
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-_STARTED_S = time.perf_counter()
+from PySide6.QtCore import QEvent, QObject, Qt, QtMsgType, qInstallMessageHandler
+from PySide6.QtGui import QIcon
+from PySide6.QtWidgets import QApplication
+from qasync import QEventLoop
 
-import argparse  # noqa: E402  (the clock above starts before the imports it measures)
-import asyncio  # noqa: E402
-import logging  # noqa: E402
-import os  # noqa: E402
-import sys  # noqa: E402
-from collections.abc import Sequence  # noqa: E402
-from logging.handlers import RotatingFileHandler  # noqa: E402
-from pathlib import Path  # noqa: E402
-from typing import TYPE_CHECKING  # noqa: E402
-
-from PySide6.QtCore import QEvent, QObject, Qt, QtMsgType, qInstallMessageHandler  # noqa: E402
-from PySide6.QtGui import QIcon  # noqa: E402
-from PySide6.QtWidgets import QApplication  # noqa: E402
-from qasync import QEventLoop  # noqa: E402
-
-from app import paths  # noqa: E402
-from app.chats import ChatStore  # noqa: E402
-from app.engine_service import EngineService  # noqa: E402
-from app.settings import Settings, SettingsFile  # noqa: E402
-from ui.chat.drafts import Drafts  # noqa: E402
-from ui.collector import MainThreadCollector  # noqa: E402
-from ui.crash_report import CrashReport  # noqa: E402
-from ui.main_window import MainWindow, Services  # noqa: E402
-from ui.resources import resource_path  # noqa: E402
-from ui.stall_watch import StallWatch  # noqa: E402
-from ui.theme import current_theme  # noqa: E402
-from ui.theme.theme import BASE_FONT_SIZE_PX  # noqa: E402
-from ui.translation import install_translation  # noqa: E402
+from app import paths
+from app.chats import ChatStore
+from app.engine_service import EngineService
+from app.settings import Settings, SettingsFile
+from ui.chat.drafts import Drafts
+from ui.collector import MainThreadCollector
+from ui.crash_report import CrashReport
+from ui.main_window import MainWindow, Services
+from ui.resources import resource_path
+from ui.stall_watch import StallWatch
+from ui.start_clock import process_age_ms
+from ui.theme import current_theme
+from ui.theme.theme import BASE_FONT_SIZE_PX
+from ui.translation import install_translation
 
 if TYPE_CHECKING:
     from app.library import Library
@@ -89,12 +88,12 @@ async def _run(app: QApplication, settings: SettingsFile, report: CrashReport) -
     first_paint = FirstPaint(window)
     window.show()
     await first_paint.wait()
-    _note("window shown", _STARTED_S)
+    _note("window shown", process_age_ms())
     watch = StallWatch(_print_stall if _wants_timings() else None, app)
     if _wants_timings():
         watch.trace()
     ready_from_s = time.perf_counter()
-    window.loader.ready.connect(lambda: _note("model ready", ready_from_s))
+    window.loader.ready.connect(lambda: _note("model ready", (time.perf_counter() - ready_from_s) * 1000))
     library = await loop.run_in_executor(None, _library, settings)
     window.attach_library(library)
     window.loader.start()
@@ -110,6 +109,7 @@ async def _run(app: QApplication, settings: SettingsFile, report: CrashReport) -
         task.cancel()
     is_clean = await _end(window, engine, store, settings, drafts)
     log.info("longest stall of the event loop: %.0f ms", watch.worst_ms)
+    watch.stop()
     report.close()
     collector.stop()
     window.deleteLater()
@@ -138,8 +138,6 @@ async def _end(
 
 
 def _engine_lives() -> bool:
-    import threading  # noqa: PLC0415
-
     return any(thread.name == "engine" and thread.is_alive() for thread in threading.enumerate())
 
 
@@ -225,8 +223,8 @@ def _wants_timings() -> bool:
     return os.environ.get(TIMINGS_VARIABLE) == "1"
 
 
-def _note(what: str, since_s: float) -> None:
-    text = f"{what} after {(time.perf_counter() - since_s) * 1000:.0f} ms"
+def _note(what: str, ms: float) -> None:
+    text = f"{what} after {ms:.0f} ms"
     log.info("%s", text)
     if _wants_timings():
         sys.stderr.write(f"{text}\n")

@@ -31,6 +31,7 @@ class StallWatch(QObject):
         self._on_stall = on_stall
         self.worst_ms = 0.0
         self.n_stalls = 0
+        self._is_stopped = threading.Event()
         self._last_s = time.perf_counter()
         self._last_cpu_s = time.thread_time()
         self._timer = QTimer(self)
@@ -45,8 +46,7 @@ class StallWatch(QObject):
 
         def look() -> None:
             traced_s = 0.0
-            while True:
-                time.sleep(_LOOK_EVERY_S)
+            while not self._is_stopped.wait(_LOOK_EVERY_S):
                 last_s = self._last_s
                 if last_s != traced_s and (time.perf_counter() - last_s) * 1000 > STALL_MS + _BEAT_MS:
                     traced_s = last_s
@@ -54,6 +54,11 @@ class StallWatch(QObject):
                     log.warning("stalled at:\n%s", "".join(traceback.format_stack(frame, limit=_DEEPEST)))
 
         threading.Thread(target=look, name="stall trace", daemon=True).start()
+
+    def stop(self) -> None:
+        """Watch no longer."""
+        self._timer.stop()
+        self._is_stopped.set()
 
     def _beat(self) -> None:
         now_s, cpu_s = time.perf_counter(), time.thread_time()

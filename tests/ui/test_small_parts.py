@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import asyncio
+import faulthandler
 import gc
+import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -12,9 +16,11 @@ from ui import format as fmt
 from ui.chat.drafts import Drafts
 from ui.chat.highlight import highlight, spans
 from ui.collector import MainThreadCollector
+from ui.crash_report import CrashReport
 from ui.models.load_notice import LoadNotice
 from ui.models.model_picker import ModelPicker, ShownModel
 from ui.stall_watch import StallWatch
+from ui.start_clock import process_age_ms
 from ui.status_line import StatusLine
 from ui.widgets.throttle import Throttle
 from ui.widgets.toast import Toast
@@ -56,6 +62,57 @@ def test_a_stall_is_noticed_with_what_it_computed(qtbot: Any) -> None:
     late_ms, used_ms = stalls[0]
     assert late_ms > 100 and used_ms > 100
     assert watch.worst_ms >= late_ms
+
+
+def test_a_stall_is_traced_to_its_place(qtbot: Any, caplog: pytest.LogCaptureFixture) -> None:
+    watch = StallWatch()
+    watch.trace()
+    qtbot.wait(40)
+    time.sleep(0.2)
+    qtbot.wait(40)
+    watch.stop()
+    assert "test_a_stall_is_traced_to_its_place" in caplog.text
+
+
+def test_the_process_is_older_than_this_test() -> None:
+    first = process_age_ms()
+    time.sleep(0.05)
+    assert 0 < first < 3_600_000
+    assert process_age_ms() - first >= 40
+
+
+def test_no_exception_goes_unnoticed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    monkeypatch.setattr(threading, "excepthook", threading.excepthook)
+    trace = tmp_path / "crash.txt"
+    trace.write_text("Fatal Python error", encoding="utf-8")
+    was_enabled = faulthandler.is_enabled()
+    report = CrashReport(trace)
+    try:
+        assert report.previous == "Fatal Python error"
+        shown: list[str] = []
+        loop = asyncio.new_event_loop()
+        report.watch_loop(loop, shown.append)
+        sys.excepthook(ValueError, ValueError("one"), None)
+        thread = threading.Thread(target=lambda: 1 // 0)
+        thread.start()
+        thread.join()
+
+        async def fail() -> None:
+            loop.call_soon(lambda: {}["three"])  # type: ignore[var-annotated]
+            await asyncio.sleep(0.01)
+
+        loop.run_until_complete(fail())
+        loop.close()
+        assert shown == ["one", "integer division or modulo by zero", "'three'"]
+        assert caplog.text.count("Traceback") >= 2
+    finally:
+        report.close()
+        faulthandler.disable()
+        if was_enabled:
+            faulthandler.enable()
 
 
 def test_many_requests_become_few_calls_and_the_last_is_not_lost(qtbot: Any) -> None:

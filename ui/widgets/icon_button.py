@@ -37,8 +37,10 @@ class IconButton(QToolButton):
 
     def set_icon(self, icon: str, token: str | None = None) -> None:
         """Show another icon, in another colour if ``token`` is given."""
-        self._icon_name, self._token = icon, token or self._token
-        self._restyle()
+        wanted = (icon, token or self._token)
+        if wanted != (self._icon_name, self._token):
+            self._icon_name, self._token = wanted
+            self._restyle()
 
     def _restyle(self) -> None:
         theme = current_theme()
