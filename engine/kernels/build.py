@@ -1,7 +1,9 @@
-"""Compiles the kernels of one tier to object code: `python -m engine.kernels.build TIER FOLDER PART PARTS`.
+"""Compiles the kernels of one tier to object code: `python -m engine.kernels.build TIER FOLDER < QUEUE`.
 
-Runs in a process of its own, so that the program never imports Numba and its window never waits for a compiler.
-Prints one line per kernel, which the parent reads as progress.
+Runs in processes of their own, so that the program never imports Numba and its window never waits for a compiler.
+The processes share a queue, a pipe of bytes on their standard input: who reads a byte builds the group of kernels with
+that number (a number beyond the last means that all is taken). Each prints one line per kernel, which the parent reads
+as progress.
 """
 
 from __future__ import annotations
@@ -11,25 +13,27 @@ import importlib
 import json
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-FAMILIES = (
+FAMILIES = (  # the longest to compile first, so that the processes end together
+    "repack",
+    "sampling",
+    "walk",
+    "attention",
+    "matmul",
+    "routing",
+    "rope",
     "norm",
+    "ffn",
     "activation",
     "embed",
-    "repack",
-    "matmul",
-    "rope",
-    "attention",
-    "routing",
-    "ffn",
-    "walk",
-    "sampling",
 )
 
 
-def build(tier_name: str, folder: Path, part: int, n_parts: int) -> None:
-    """Write `NAME.o` for every `n_parts`-th kernel and an index of what was written to `folder`."""
+def build(tier_name: str, folder: Path) -> None:
+    """Write `NAME.o` for every kernel of the groups taken from the queue, and an index of them, to `folder`."""
     from engine.kernels.tiers import TIERS  # noqa: PLC0415  (before Numba, which reads the variables set here)
 
     tier = TIERS[tier_name]
@@ -41,12 +45,14 @@ def build(tier_name: str, folder: Path, part: int, n_parts: int) -> None:
     )
     for family in FAMILIES:
         importlib.import_module(f"engine.kernels.{family}")
+    from engine.kernels.object_code import require_known_symbols  # noqa: PLC0415
     from engine.kernels.registry import KERNELS, compile_entry  # noqa: PLC0415
 
     index = {}
-    for kernel in sorted(KERNELS.values(), key=lambda k: k.name)[part::n_parts]:
+    for kernel in _taken_from_queue(_groups(KERNELS)):
         compiled = next(iter(compile_entry(kernel).overloads.values()))
         code = compiled.library._get_compiled_object()
+        require_known_symbols(kernel.name, code)
         (folder / f"{kernel.name}.o").write_bytes(code)
         index[kernel.name] = {
             "symbol": compiled.fndesc.llvm_func_name,
@@ -54,8 +60,24 @@ def build(tier_name: str, folder: Path, part: int, n_parts: int) -> None:
             "operands": kernel.operands,
         }
         print(f"built {kernel.name} {len(KERNELS)}", flush=True)
-    (folder / f"index.{part}.json").write_text(json.dumps(index), encoding="utf-8")
+    (folder / f"index.{os.getpid()}.json").write_text(json.dumps(index), encoding="utf-8")
+
+
+def _groups(kernels: dict[str, Any]) -> list[list[Any]]:
+    """Kernels that share parts, to be compiled by one process: a family, or the matrix products of one weight type."""
+    groups: dict[str, list[Any]] = {}
+    for family in FAMILIES:
+        for kernel in kernels.values():
+            if kernel.function.__module__ == f"engine.kernels.{family}":
+                name = kernel.name.removesuffix("_f32") if family == "matmul" else family
+                groups.setdefault(name, []).append(kernel)
+    return list(groups.values())
+
+
+def _taken_from_queue(groups: list[list[Any]]) -> Iterator[Any]:
+    while (number := os.read(sys.stdin.fileno(), 1)) and number[0] < len(groups):
+        yield from groups[number[0]]
 
 
 if __name__ == "__main__":
-    build(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))
+    build(sys.argv[1], Path(sys.argv[2]))

@@ -31,6 +31,8 @@ from engine.kernels.tiers import Tier
 CACHE_VARIABLE = "COLIBRI_KERNEL_CACHE"
 Progress = Callable[[str, float], None]
 
+_QUEUE = bytes(range(256))  # numbers of work for the build processes (see build.py): more than there are groups
+
 _log = logging.getLogger(__name__)
 _C_LIBRARY = ctypes.CDLL(ctypes.util.find_library("m") or None)  # libm, and through it libc
 _SOURCES = Path(__file__).parent
@@ -180,12 +182,14 @@ def _build(tier: Tier, folder: Path, progress: Progress | None) -> None:
     environment = dict(os.environ, PYTHONPATH=str(_SOURCES.parent.parent))
     command = [sys.executable, "-m", "engine.kernels.build", tier.name, str(building)]
     errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the processes, below)
+    queue, queue_end = os.pipe()
+    os.write(queue_end, _QUEUE)
+    os.close(queue_end)
     parts = [
-        subprocess.Popen(
-            [*command, str(part), str(n_parts)], env=environment, stdout=subprocess.PIPE, stderr=errors, text=True
-        )
-        for part in range(n_parts)
+        subprocess.Popen(command, env=environment, stdin=queue, stdout=subprocess.PIPE, stderr=errors, text=True)
+        for _ in range(n_parts)
     ]
+    os.close(queue)
     try:
         _report(parts, progress)
         if any(part.wait() for part in parts):

@@ -14,10 +14,17 @@ from typing import Any
 
 from numba import njit, types
 
+from engine.kernels.compiler import KernelCompiler, PartCompiler
 from engine.kernels.layout import OPERANDS_OFFSET
 from engine.kernels.memory import load_f64, load_i64
 
-_OPTIONS = {"nogil": True, "error_model": "numpy", "boundscheck": False}
+_OPTIONS = {
+    "nogil": True,
+    "error_model": "numpy",
+    "boundscheck": False,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+}
 _LOADERS = {"int": "load_i64", "float": "load_f64"}
 
 ENTRY_ARGUMENTS = (types.int64, types.int64, types.int64)  # record address, chunk, scratch address
@@ -39,12 +46,12 @@ KERNELS: dict[str, Kernel] = {}
 
 def device(function: Callable[..., Any]) -> Any:
     """Compile `function` for use inside kernels; LLVM inlines it there."""
-    return njit(forceinline=True, **_OPTIONS)(function)
+    return njit(forceinline=True, pipeline_class=PartCompiler, **_OPTIONS)(function)
 
 
 def helper(function: Callable[..., Any]) -> Any:
-    """Compile `function` for use inside kernels, left to LLVM whether to inline it."""
-    return njit(**_OPTIONS)(function)
+    """Compile `function` for use inside kernels, where it stays a function of its own: called seldom, or long."""
+    return njit(forceinline=False, pipeline_class=PartCompiler, **_OPTIONS)(function)
 
 
 def kernel(function: Callable[..., Any], name: str | None = None) -> Callable[..., Any]:
@@ -64,6 +71,6 @@ def compile_entry(kernel: Kernel) -> Any:
     )
     scope = {"body": device(kernel.function), "load_i64": load_i64, "load_f64": load_f64}
     exec(f"def entry(record, chunk, scratch):\n    body(chunk, scratch{arguments})", scope)
-    dispatcher = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)(scope["entry"])
+    dispatcher = njit(pipeline_class=KernelCompiler, **_OPTIONS)(scope["entry"])
     dispatcher.compile(ENTRY_ARGUMENTS)
     return dispatcher
