@@ -29,7 +29,9 @@ from engine.kernels.layout import LINE_BYTES
 from engine.kernels.memory import load_f32, load_i32, prefetch
 from engine.kernels.registry import device
 from engine.kernels.simd import (
+    HAS_VNNI512,
     dot_u8i8,
+    dot_u8i12,
     fma,
     high_nibbles,
     load_bf16x16,
@@ -125,7 +127,7 @@ def six_bit_quads(p):
 
 
 @device
-def dot_half(q0, q1, q2, q3, line, start):
+def _dot_half_bytes(q0, q1, q2, q3, line, start):
     """`start` + the integer dot products of four quads with 16 activations whose high parts begin at `line`."""
     high = dot_u8i8(zero_i32x16(), q0, splat_i32(load_i32(line)))
     low = dot_u8i8(start, q0, splat_i32(load_i32(line + 32)))
@@ -136,6 +138,17 @@ def dot_half(q0, q1, q2, q3, line, start):
     high = dot_u8i8(high, q3, splat_i32(load_i32(line + 12)))
     low = dot_u8i8(low, q3, splat_i32(load_i32(line + 44)))
     return shift_left(high, 4) + low
+
+
+@device
+def _dot_half_words(q0, q1, q2, q3, line, start):
+    total = dot_u8i12(start, q0, splat_i32(load_i32(line)), splat_i32(load_i32(line + 32)))
+    total = dot_u8i12(total, q1, splat_i32(load_i32(line + 4)), splat_i32(load_i32(line + 36)))
+    total = dot_u8i12(total, q2, splat_i32(load_i32(line + 8)), splat_i32(load_i32(line + 40)))
+    return dot_u8i12(total, q3, splat_i32(load_i32(line + 12)), splat_i32(load_i32(line + 44)))
+
+
+dot_half = _dot_half_bytes if HAS_VNNI512 else _dot_half_words
 
 
 @device
@@ -156,14 +169,14 @@ def subtract_minima(total, minima, x_scale, sums):
     return fma(minima, splat_f32(-activation_sum), total)
 
 
-# Dot products of one packed group with one row of quantised activations: (weights, row, n_inputs, start) -> 16 sums ----
+# Dot products of one packed group with one row of quantised activations: (weights, row, n_inputs, start) -> 16 sums ---
 
 
 @device
 def dot_q4_0(w, x, n_inputs, total):
     n_blocks = n_inputs // 32
     scales, sums = x + LINE_BYTES * n_blocks, x + (LINE_BYTES + 4) * n_blocks
-    for block in range(n_blocks):
+    for _ in range(n_blocks):
         ahead = w + AHEAD
         prefetch(ahead), prefetch(ahead + 64), prefetch(ahead + 128), prefetch(ahead + 192), prefetch(ahead + 256)
         dot = dot_quads(nibble_quads(w + 32), x, offset_start(sums, 8))
@@ -176,7 +189,7 @@ def dot_q4_0(w, x, n_inputs, total):
 def dot_q4_1(w, x, n_inputs, total):
     n_blocks = n_inputs // 32
     scales, sums = x + LINE_BYTES * n_blocks, x + (LINE_BYTES + 4) * n_blocks
-    for block in range(n_blocks):
+    for _ in range(n_blocks):
         ahead = w + AHEAD
         prefetch(ahead), prefetch(ahead + 64), prefetch(ahead + 128), prefetch(ahead + 192), prefetch(ahead + 256)
         dot = dot_quads(nibble_quads(w + 64), x, zero_i32x16())
@@ -191,7 +204,7 @@ def dot_q4_1(w, x, n_inputs, total):
 def dot_q5_0(w, x, n_inputs, total):
     n_blocks = n_inputs // 32
     scales, sums = x + LINE_BYTES * n_blocks, x + (LINE_BYTES + 4) * n_blocks
-    for block in range(n_blocks):
+    for _ in range(n_blocks):
         ahead = w + AHEAD
         prefetch(ahead), prefetch(ahead + 64), prefetch(ahead + 128), prefetch(ahead + 192), prefetch(ahead + 256)
         prefetch(ahead + 320)
@@ -205,7 +218,7 @@ def dot_q5_0(w, x, n_inputs, total):
 def dot_q5_1(w, x, n_inputs, total):
     n_blocks = n_inputs // 32
     scales, sums = x + LINE_BYTES * n_blocks, x + (LINE_BYTES + 4) * n_blocks
-    for block in range(n_blocks):
+    for _ in range(n_blocks):
         ahead = w + AHEAD
         prefetch(ahead), prefetch(ahead + 64), prefetch(ahead + 128), prefetch(ahead + 192), prefetch(ahead + 256)
         prefetch(ahead + 320)
@@ -221,7 +234,7 @@ def dot_q5_1(w, x, n_inputs, total):
 def dot_q8_0(w, x, n_inputs, total):
     n_blocks = n_inputs // 32
     scales, sums = x + LINE_BYTES * n_blocks, x + (LINE_BYTES + 4) * n_blocks
-    for block in range(n_blocks):
+    for _ in range(n_blocks):
         ahead = w + AHEAD
         prefetch(ahead), prefetch(ahead + 64), prefetch(ahead + 128), prefetch(ahead + 192), prefetch(ahead + 256)
         prefetch(ahead + 320), prefetch(ahead + 384), prefetch(ahead + 448), prefetch(ahead + 512)
@@ -289,7 +302,7 @@ def dot_q6_k(w, x, n_inputs, total):
     return total
 
 
-# The same group unpacked once for many rows: bytes, then float32 scales, then float32 minima ---------------------------
+# The same group unpacked once for many rows: bytes, then float32 scales, then float32 minima --------------------------
 
 
 @device
@@ -382,7 +395,7 @@ def unpack_q6_k(w, n_inputs, quads, scales, minima):
         w += 416
 
 
-# Floating-point weights with floating-point activations ----------------------------------------------------------------
+# Floating-point weights with floating-point activations ---------------------------------------------------------------
 
 
 @device

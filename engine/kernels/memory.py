@@ -17,6 +17,7 @@ from engine.kernels.simd import (
     I16,
     I32,
     I64,
+    IS_X86,
     call_llvm,
     define,
     f32x16,
@@ -27,7 +28,6 @@ from engine.kernels.simd import (
 )
 
 _address = types.int64
-IS_X86 = platform.machine() in ("x86_64", "AMD64")
 IS_LINUX = platform.system() == "Linux"
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import operator
 import os
+import platform
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -29,7 +30,9 @@ llvm.set_option("colibri", "-addr-sink-using-gep=false")
 TIER = os.environ.get("COLIBRI_BUILD_TIER", "generic")
 HAS_F16C = TIER in ("avx512", "avx2")
 HAS_FMA = TIER in ("avx512", "avx2")
+HAS_AVX2 = TIER in ("avx512", "avx2")
 HAS_VNNI512 = TIER == "avx512"
+IS_X86 = platform.machine() in ("x86_64", "AMD64")
 
 I8, I16, I32, I64 = (ir.IntType(bits) for bits in (8, 16, 32, 64))
 F16, F32, F64 = ir.HalfType(), ir.FloatType(), ir.DoubleType()
@@ -274,22 +277,56 @@ round_to_i32 = define(
 # Integer dot products -----------------------------------------------------------------------------------------------
 
 
+def _slice(b: ir.IRBuilder, v: ir.Value, first: int, count: int) -> ir.Value:
+    lanes = ir.Constant(ir.VectorType(I32, count), list(range(first, first + count)))
+    return b.shuffle_vector(v, ir.Constant(v.type, ir.Undefined), lanes)
+
+
+def _join(b: ir.IRBuilder, parts: list[ir.Value]) -> ir.Value:
+    while len(parts) > 1:
+        count = 2 * parts[0].type.count
+        lanes = ir.Constant(ir.VectorType(I32, count), list(range(count)))
+        parts = [b.shuffle_vector(low, high, lanes) for low, high in zip(parts[::2], parts[1::2], strict=True)]
+    return parts[0]
+
+
+def _multiply_pairs(b: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
+    """32 products of 16-bit integers, added in neighbouring pairs: 16 sums of 32 bits, by pmaddwd."""
+    name, width = ("llvm.x86.avx2.pmadd.wd", 16) if HAS_AVX2 else ("llvm.x86.sse2.pmadd.wd", 8)
+    result = ir.VectorType(I32, width // 2)
+    starts = range(0, 2 * LANES, width)
+    return _join(b, [call_llvm(b, name, result, [_slice(b, x, i, width), _slice(b, y, i, width)]) for i in starts])
+
+
+def _dot_u8i12(b: ir.IRBuilder, total: ir.Value, unsigned: ir.Value, high: ir.Value, low: ir.Value) -> ir.Value:
+    """total + the sums, over a lane's four bytes, of unsigned * (16 * high + low): exact, for tiers without vpdpbusd.
+
+    On x86 the even and the odd bytes are widened in place to 16 bits (pmaddubsw, on the bytes themselves, saturates).
+    """
+    if IS_X86:
+        words = ir.VectorType(I16, 2 * LANES)
+        u, h, low = (b.bitcast(v, words) for v in (unsigned, high, low))
+        four, eight, byte = _constant(words, 4), _constant(words, 8), _constant(words, 0xFF)
+        even = b.add(b.ashr(b.shl(h, eight), four), b.ashr(b.shl(low, eight), eight))
+        odd = b.add(b.shl(b.ashr(h, eight), four), b.ashr(low, eight))
+        products = b.add(_multiply_pairs(b, b.and_(u, byte), even), _multiply_pairs(b, b.lshr(u, eight), odd))
+        return b.add(total, products)
+
+    def byte_of(v: ir.Value, i: int) -> ir.Value:
+        return b.ashr(b.shl(v, _constant(_I, 24 - 8 * i)), _constant(_I, 24))
+
+    for i in range(4):
+        u = b.and_(b.lshr(unsigned, _constant(_I, 8 * i)), _constant(_I, 0xFF))
+        s = b.add(b.shl(byte_of(high, i), _constant(_I, 4)), byte_of(low, i))
+        total = b.add(total, b.mul(u, s))
+    return total
+
+
 def _dot_u8i8(b: ir.IRBuilder, total: ir.Value, unsigned: ir.Value, signed: ir.Value) -> ir.Value:
-    """total + the sums of four byte products a lane: vpdpbusd on the avx512 tier, widened products elsewhere."""
-    bytes64 = ir.VectorType(I8, 64)
-    u, s = b.bitcast(unsigned, bytes64), b.bitcast(signed, bytes64)
-    if HAS_VNNI512:
-        return call_llvm(b, "llvm.x86.avx512.vpdpbusd.512", _I, [total, u, s])
-    wide = ir.VectorType(I32, 64)
-    products = b.mul(b.zext(u, wide), b.sext(s, wide))
-
-    def every_second(v: ir.Value, first: int) -> ir.Value:
-        count = v.type.count // 2
-        mask = ir.Constant(ir.VectorType(I32, count), [2 * i + first for i in range(count)])
-        return b.shuffle_vector(v, ir.Constant(v.type, ir.Undefined), mask)
-
-    pairs = b.add(every_second(products, 0), every_second(products, 1))
-    return b.add(total, b.add(every_second(pairs, 0), every_second(pairs, 1)))
+    """total + the sums of four byte products a lane, by one vpdpbusd: only for tiers that have it."""
+    u, s = (b.bitcast(v, ir.VectorType(I8, 4 * LANES)) for v in (unsigned, signed))
+    return call_llvm(b, "llvm.x86.avx512.vpdpbusd.512", _I, [total, u, s])
 
 
 dot_u8i8 = define(i32x16, (i32x16, i32x16, i32x16), _dot_u8i8)
+dot_u8i12 = define(i32x16, (i32x16, i32x16, i32x16, i32x16), _dot_u8i12)
