@@ -29,8 +29,8 @@ _P3, _P4, _P5 = np.float32(4.1665795894e-2), np.float32(1.6666665459e-1), np.flo
 
 @device
 def exponential(x):
-    """exp(x) of each lane; 0 below -87.3, capped at exp(88)."""
-    bounded = minimum(maximum(x, splat_f32(_LEAST)), splat_f32(_LARGEST))
+    """exp(x) of each lane: 0 below -87.3, capped at exp(88), NaN of NaN (which both bounds let through)."""
+    bounded = minimum(splat_f32(_LARGEST), maximum(splat_f32(_LEAST), x))
     n = round_to_i32(bounded * splat_f32(_LOG2_E))
     whole = to_f32(n)
     r = fma(whole, splat_f32(-_LN2_LOW), fma(whole, splat_f32(-_LN2_HIGH), bounded))

@@ -75,7 +75,8 @@ def route(
         store_i32(chosen + 4 * rank, best)
         store_f32(weights + 4 * (top_k * chunk + rank), best_value)
         kept += best_value
-    factor = np.float32(scale) / (kept if normalise else reduce_sum(total))
+    everything = reduce_sum(total)  # NaN if any logit is: no weight may hide that
+    factor = np.float32(scale) / (kept if normalise and everything == everything else everything)
     for rank in range(top_k):
         weight = weights + 4 * (top_k * chunk + rank)
         store_f32(weight, load_f32(weight) * factor)
