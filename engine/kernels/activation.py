@@ -45,7 +45,7 @@ def quantise_reference(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @device
 def quantise_block(x, row, block, n_blocks):
-    """Round 32 floats at `x` into block `block` of the activation row at `row`. A NaN among them makes the scale NaN."""
+    """Round 32 floats at `x` into block `block` of the activation row at `row`. A NaN makes the scale NaN."""
     first, second = load_f32x16(x), load_f32x16(x + 64)
     largest = reduce_max_i32_as_f32(maximum_i32(as_i32(absolute(first)), as_i32(absolute(second))))
     inverse = np.float32(LARGEST) / largest if largest > np.float32(0.0) else np.float32(0.0)

@@ -58,7 +58,7 @@ def key_scores(q, keys, head_dim, is_half):
 
 @device
 def softmax_in_place(scores, n_padded):
-    """Turn `n_padded` scores (a multiple of 16) into weights that are not yet divided by their sum, which is returned."""
+    """Turn `n_padded` scores (a multiple of 16) into weights, not yet divided by their sum, which is returned."""
     largest = load_f32x16(scores)
     for i in range(64, 4 * n_padded, 64):
         largest = maximum(largest, load_f32x16(scores + i))

@@ -3,9 +3,9 @@
 One kernel a type; a chunk is some groups of 16 rows. Rows beyond the matrix's last are zeros. The file layouts (GGUF):
 
     Q8_0   d f16 | 32 x i8                                  Q4_0   d f16 | 16 x (value i, value i + 16)
+    Q4_1   d f16 | m f16 | 16 nibble pairs                  Q4_K   d, dmin f16 | 12 bytes, 6-bit scales | 4 x 32 nibbles
     Q5_0   d f16 | 32 bits | as Q4_0                        Q5_1   d f16 | m f16 | 32 bits | as Q4_1
-    Q4_1   d f16 | m f16 | 16 nibble pairs                  Q4_K   d, dmin f16 | 12 bytes of 6-bit scales | 4 x 32 nibbles
-    Q5_K   d, dmin f16 | 12 | 32 bytes of fifth bits | 128   Q6_K   128 low nibbles | 64 upper bits | 16 x i8 scale | d f16
+    Q5_K   d, dmin f16 | 12 | 32 bytes, fifth bits | 128    Q6_K   128 low nibbles | 64 upper | 16 x i8 scale | d f16
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ def sift_down(logits, heap, n, root):
 
 @helper
 def sort_by_heap(logits, n, k, top_p, min_p, total, heap):
-    """Move the best of n logits to the end of `heap` one by one, until k, top_p or min_p says enough. Returns how many."""
+    """Move the best of n logits to the end of `heap` until k, top_p or min_p says enough; return their number."""
     for i in range(n):
         store_i32(heap + 4 * i, i)
     for root in range(n // 2 - 1, -1, -1):
@@ -168,7 +168,7 @@ def cut(logits, ids, n, top_p, min_p):
 
 @helper
 def draw(logits, ids, n, step, temperature, point):
-    """The candidate at `point` (0..1) of the n tempered probabilities; `step` is 4 or -4 bytes from one id to the next."""
+    """The candidate at `point` (0..1) of n tempered probabilities; `step` is 4 or -4 bytes from one id to the next."""
     best, total, cumulative = load_f32(logits + 4 * load_i32(ids)), 0.0, 0.0
     for i in range(n):
         total += math.exp((load_f32(logits + 4 * load_i32(ids + step * i)) - best) / temperature)
