@@ -408,7 +408,7 @@
             <translation>请先在上方选择一个模型</translation>
         </message>
         <message>
-            <source>Write already; it can be sent when a model is loaded</source>
+            <source>Write now, and send it when a model is loaded</source>
             <translation>可以先写下来，加载模型后即可发送</translation>
         </message>
         <message>

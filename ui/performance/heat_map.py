@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QImage, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt
+from PySide6.QtGui import QColor, QImage, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from ui import format as fmt
+from ui.performance.raster import Axis, Raster
 from ui.theme import current_theme
 
 if TYPE_CHECKING:
@@ -20,8 +21,7 @@ _N_COLORS = 256
 _HALF_LIFE_MS = 2500.0  # a call counts half after this long
 _COOL = 0.02  # colder than this is drawn as never called
 _MARGIN_LEFT, _MARGIN_BOTTOM = 30, 18
-_MIN_CELL_WITH_GAP = 4.0
-_LARGEST_CELL, _LARGEST_MARK = 44.0, 12.0
+_LARGEST_CELL = 44.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,8 @@ class HeatMap(QWidget):
         self._heat: NDArray[np.float32] | None = None  # (n_layers, n_experts)
         self._last: NDArray[np.int32] | None = None  # (n_layers, top_k)
         self._ramp: NDArray[np.uint32] | None = None  # (_N_COLORS,) 0xAARRGGBB
+        self._raster: Raster | None = None
+        self._raster_key: tuple[float, ...] = ()
         current_theme().changed.connect(self._restyle)
 
     @property
@@ -163,48 +165,44 @@ class HeatMap(QWidget):
     def paintEvent(self, _event: QPaintEvent) -> None:
         if self._counts is None or self._heat is None:
             return
-        import numpy as np  # noqa: PLC0415
-
         painter = QPainter(self)
         grid = self._grid()
-        hottest = max(float(self._heat.max()), 1.0)
-        levels = (np.sqrt(self._heat / hottest) * (_N_COLORS - 1)).astype(np.uint8)
-        pixels = np.ascontiguousarray(self._color_ramp()[levels.T if self._is_upright() else levels])
-        n_rows, n_columns = pixels.shape
-        image = QImage(pixels.data, n_columns, n_rows, n_columns * 4, QImage.Format.Format_RGB32)
+        scale = self.devicePixelRatioF()
+        pixels = self._pixels(round(grid.width() * scale), round(grid.height() * scale), scale)
+        height, width = pixels.shape
+        image = QImage(pixels.data, width, height, width * 4, QImage.Format.Format_RGB32)
         painter.drawImage(grid, image)
-        cell_width, cell_height = grid.width() / n_columns, grid.height() / n_rows
-        if min(cell_width, cell_height) >= _MIN_CELL_WITH_GAP:
-            self._paint_gaps(painter, grid, n_columns, n_rows)
-        self._paint_lit(painter, grid, cell_width, cell_height)
         self._paint_axes(painter, grid)
 
-    def _paint_gaps(self, painter: QPainter, grid: QRect, n_columns: int, n_rows: int) -> None:
-        painter.setPen(QPen(current_theme().color("window"), 1))
-        for column in range(1, n_columns):
-            x = grid.left() + round(column * grid.width() / n_columns)
-            painter.drawLine(x, grid.top(), x, grid.bottom())
-        for row in range(1, n_rows):
-            y = grid.top() + round(row * grid.height() / n_rows)
-            painter.drawLine(grid.left(), y, grid.right(), y)
+    def _pixels(self, width: int, height: int, scale: float) -> NDArray[np.uint32]:
+        """The grid in device pixels, (height, width)."""
+        import numpy as np  # noqa: PLC0415
 
-    def _paint_lit(self, painter: QPainter, grid: QRect, cell_width: float, cell_height: float) -> None:
-        if self._last is None:
-            return
-        is_upright = self._is_upright()
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(current_theme().color("heat_lit"))
-        width = min(_LARGEST_MARK, max(2.0, cell_width * 0.5))
-        height = min(_LARGEST_MARK, max(2.0, cell_height * 0.5))
+        assert self._heat is not None
+        hottest = max(float(self._heat.max()), 1.0)
+        levels = (np.sqrt(self._heat / hottest) * (_N_COLORS - 1)).astype(np.uint8)
+        colors, is_lit = self._color_ramp()[levels], self._lit()
+        if self._is_upright():
+            colors, is_lit = colors.T, is_lit.T
+        n_rows, n_columns = colors.shape
+        key = (n_columns, n_rows, width, height, scale)
+        if self._raster is None or self._raster_key != key:
+            self._raster_key = key
+            self._raster = Raster(Axis.of(n_columns, width, scale), Axis.of(n_rows, height, scale))
+        theme = current_theme()
+        return self._raster.paint(colors, is_lit, theme.color("window").rgb(), theme.color("heat_lit").rgb())
+
+    def _lit(self) -> NDArray[np.bool_]:
+        """Which experts the newest token went to, (n_layers, n_experts)."""
+        import numpy as np  # noqa: PLC0415
+
         n_layers, n_experts = self.shape
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        for row, experts in enumerate(self._last[:n_layers]):
-            for expert in experts:
-                if 0 <= expert < n_experts:
-                    column, line = (row, expert) if is_upright else (expert, row)
-                    x = grid.left() + (column + 0.5) * cell_width - width / 2
-                    y = grid.top() + (line + 0.5) * cell_height - height / 2
-                    painter.drawRoundedRect(QRectF(x, y, width, height), width / 4, height / 4)
+        is_lit = np.zeros((n_layers, n_experts), bool)
+        if self._last is not None and self._last.size:
+            last = self._last[:n_layers]
+            layers, places = ((last >= 0) & (last < n_experts)).nonzero()
+            is_lit[layers, last[layers, places]] = True
+        return is_lit
 
     def _paint_axes(self, painter: QPainter, grid: QRect) -> None:
         theme = current_theme()
