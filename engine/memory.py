@@ -63,6 +63,7 @@ class Memory:
         self._mappings: list[Any] = []
         self._starts: list[int] = []
         self._ends: list[int] = []
+        self._writable: list[bool] = []
         self._bytes_by_kind: Counter[str] = Counter()
         self._bytes_by_page: Counter[str] = Counter()
         self._shared_next = self._shared_end = 0
@@ -84,19 +85,23 @@ class Memory:
                 self._shared_next = self._map(_HUGE_PAGE_BYTES)
                 self._shared_end = self._shared_next + _HUGE_PAGE_BYTES
             address, self._shared_next = self._shared_next, self._shared_next + n_bytes
-        self.know(address, n_bytes)
+        self._note(address, n_bytes, writable=True)
         return Buffer(name, address, n_bytes)
 
     def know(self, address: int, n_bytes: int) -> None:
-        """Count `n_bytes` at `address`, memory that somebody else holds (a mapped file), among the known extents."""
+        """Count `n_bytes` at `address`, that somebody else holds (a mapped file), as known and only to be read."""
+        self._note(address, n_bytes, writable=False)
+
+    def _note(self, address: int, n_bytes: int, *, writable: bool) -> None:
         place = bisect.bisect(self._starts, address)
         self._starts.insert(place, address)
         self._ends.insert(place, address + n_bytes)
+        self._writable.insert(place, writable)
 
-    def contains(self, address: int, n_bytes: int) -> bool:
-        """Whether the extent lies inside one known buffer."""
+    def contains(self, address: int, n_bytes: int, *, writable: bool = False) -> bool:
+        """Whether the extent lies inside one known buffer, and with `writable` whether that may be written too."""
         place = bisect.bisect(self._starts, address) - 1
-        return place >= 0 and address + n_bytes <= self._ends[place]
+        return place >= 0 and address + n_bytes <= self._ends[place] and (self._writable[place] or not writable)
 
     def plan(self) -> MemoryPlan:
         kinds = self._bytes_by_kind
@@ -107,6 +112,7 @@ class Memory:
         self._mappings.clear()
         self._starts.clear()
         self._ends.clear()
+        self._writable.clear()
 
     def _map(self, n_bytes: int) -> int:
         if self._measure_only:

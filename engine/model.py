@@ -132,19 +132,30 @@ class Model:
         self.expert_counts = view(parts.builder.counts, np.int64, shape)
         self.last_experts = view(parts.builder.newest, np.int32, (shape[0], self.hyper.top_k))
         self.moe_layers = [layer.layer for layer in parts.builder.moe_layers]
-        verify(self.plan, self.memory, self._limits(parts))
+        self.limits = self._limits(parts)
+        verify(self.plan, self.memory, self.limits)
         self._loader.load(parts.weights.packings, progress)
 
     def _limits(self, parts: _Parts) -> Limits:
+        batch = parts.batch
         return Limits(
             max_tokens=self.config.max_batch_tokens,
             max_pairs=self.config.max_batch_tokens * self.hyper.top_k,
             max_sequences=self.config.max_sequences,
+            max_outputs=batch.max_outputs,
             context_length=self.config.context_length,
             slab_bytes=parts.store.slab_bytes,
             page_bytes=parts.page_bytes,
             n_vocab=self.n_vocab,
             scratch_bytes=parts.builder.scratch_bytes,
+            cells={"n_tokens": batch.n_tokens, "n_outputs": batch.n_outputs, "one": batch.one},
+            arrays={
+                "tokens": batch.tokens,
+                "positions": batch.positions,
+                "sequences": batch.sequences,
+                "rows": batch.output_rows,
+                "pages": batch.pages,
+            },
         )
 
     def run(self) -> None:

@@ -1,0 +1,33 @@
+"""The repository's small models, opened quickly: short contexts, small batches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from engine import Engine, EngineConfig
+from engine.kernels.library import load_library
+from engine.kernels.tiers import choose_tier
+from engine.model import Model
+from tests.support.fixtures import COMPACT
+
+NAMES = tuple(sorted(path.stem for path in COMPACT.glob("*.gguf")))
+MIXTURES = tuple(name for name in NAMES if not name.startswith(("llama", "qwen2-")))
+LLAMA, MIXTRAL, QWEN3_MOE, OLMOE = "llama-Q4_K_M", "mixtral-mixed", "qwen3_moe-Q4_K_M", "olmoe-Q4_0"
+
+
+def model_path(name: str) -> Path:
+    return COMPACT / f"{name}.gguf"
+
+
+def small_config(**changes: Any) -> EngineConfig:
+    """A context of 128 tokens, read 32 tokens at a time, unless `changes` say otherwise."""
+    return EngineConfig(**{"context_length": 128, "max_batch_tokens": 32, **changes})
+
+
+def open_small(name: str, **changes: Any) -> Engine:
+    return Engine.open(model_path(name), small_config(**changes))
+
+
+def open_model(name: str, **changes: Any) -> Model:
+    return Model(model_path(name), small_config(**changes), load_library(choose_tier()))
