@@ -22,11 +22,12 @@ class Sequence:
     n_prompt: int
     pages: list[int] = field(default_factory=list)
     n_computed: int = 0  # tokens whose keys and values are stored
-    n_reused: int = 0
+    n_reused: int = 0  # of the prompt; what it finds again after it has made room does not count
     n_kept: int = 0  # full pages that have been made findable
     digest: bytes = START_DIGEST
     slot: int = -1  # row of the page table, -1 while waiting
     n_tabled: int = 0  # pages whose addresses stand in the page table
+    is_new: bool = True
 
     @property
     def n_waiting_tokens(self) -> int:
@@ -94,7 +95,9 @@ class Scheduler:
             sequence = self.waiting.popleft()
             sequence.slot = self._free_slots.pop()
             sequence.pages = self.pool.find(sequence.tokens)
-            sequence.n_computed = sequence.n_reused = len(sequence.pages) * PAGE
+            sequence.n_computed = len(sequence.pages) * PAGE
+            if sequence.is_new:
+                sequence.n_reused, sequence.is_new = sequence.n_computed, False
             sequence.n_kept, sequence.digest = 0, START_DIGEST
             self._keep_full_pages(sequence)
             self.running.append(sequence)
