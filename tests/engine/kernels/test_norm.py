@@ -1,0 +1,77 @@
+"""RMS normalisation, residual sums and row gathers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from engine.kernels.library import KernelLibrary
+from engine.kernels.norm import rms_norm_reference
+from tests.engine.kernels.operands import Array, at
+
+EXAMPLES = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def rms_norm(library: KernelLibrary, x: Array, weight: Array, n_parts: int = 1, eps: float = 1e-6) -> Array:
+    out = np.full_like(x, np.nan)
+    for row in range(len(x)):
+        library.run(
+            "rms_norm",
+            row,
+            x=at(x),
+            weight=at(weight),
+            out=at(out),
+            n=len(weight),
+            n_parts=n_parts,
+            stride=x.strides[0],
+            eps=eps,
+        )
+    return out
+
+
+@EXAMPLES
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_rows=st.integers(1, 3),
+    lanes=st.integers(1, 40),
+    n_parts=st.integers(1, 3),
+    exponent=st.integers(-6, 6),
+)
+def test_rows_and_heads_are_normalised(
+    library: KernelLibrary, seed: int, n_rows: int, lanes: int, n_parts: int, exponent: int
+) -> None:
+    n, rng = 16 * lanes, np.random.default_rng(seed)
+    x = rng.standard_normal((n_rows, n_parts * n), np.float32) * np.float32(10.0**exponent)
+    weight = rng.standard_normal(n, np.float32)
+
+    out = rms_norm(library, x, weight, n_parts)
+
+    expected = rms_norm_reference(x.reshape(n_rows, n_parts, n), weight, 1e-6).reshape(x.shape)
+    np.testing.assert_allclose(out, expected, rtol=3e-6, atol=0)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_bad_value_spoils_its_row_and_no_other(library: KernelLibrary, bad: float) -> None:
+    x = np.random.default_rng(1).standard_normal((3, 64), np.float32)
+    x[1, 20] = bad
+    out = rms_norm(library, x, np.ones(64, np.float32))
+    assert np.isfinite(out[[0, 2]]).all()
+    assert np.isnan(out[1, 20])
+
+
+def test_rows_are_added_in_place(library: KernelLibrary) -> None:
+    x, y = np.random.default_rng(2).standard_normal((2, 3, 48), np.float32)
+    expected = x.copy()
+    expected[1] += y[1]
+    library.run("add", 1, x=at(x), y=at(y), stride=x.strides[0], n=48)
+    np.testing.assert_array_equal(x, expected)
+
+
+def test_wanted_rows_are_gathered(library: KernelLibrary) -> None:
+    x = np.random.default_rng(3).standard_normal((5, 32), np.float32)
+    rows, out = np.array([4, 0, 4], np.int32), np.zeros((3, 32), np.float32)
+    for chunk in range(3):
+        library.run("gather_rows", chunk, x=at(x), rows=at(rows), out=at(out), stride=x.strides[0])
+    np.testing.assert_array_equal(out, x[rows])
