@@ -7,6 +7,8 @@ combine   per token: the weighted sum of its experts' outputs
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from engine.kernels.exponential import exponential
@@ -76,7 +78,7 @@ def route(
         store_f32(weights + 4 * (top_k * chunk + rank), best_value)
         kept += best_value
     everything = reduce_sum(total)  # NaN if any logit is: no weight may hide that
-    factor = np.float32(scale) / (kept if normalise and everything == everything else everything)
+    factor = np.float32(scale) / (everything if math.isnan(everything) or not normalise else kept)
     for rank in range(top_k):
         weight = weights + 4 * (top_k * chunk + rank)
         store_f32(weight, load_f32(weight) * factor)
