@@ -23,7 +23,6 @@ class MainThreadCollector(QObject):
 
     def settle(self) -> None:
         """Take what exists after the start out of every later collection, so that those stay short."""
-        gc.collect()
         gc.freeze()
 
     def check(self) -> None:

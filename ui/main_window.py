@@ -271,9 +271,7 @@ class MainWindow(QMainWindow):
             notice.hide()
             picker.show_none()
             self._describe(self.tr("No model"), self.tr("Choose one above to begin"), "text_faint")
-        placeholder = (
-            "" if loader.can_take_messages else self.tr("Write now, and send it when a model is loaded")
-        )
+        placeholder = "" if loader.can_take_messages else self.tr("Write now, and send it when a model is loaded")
         self.page.composer.set_ready(loader.can_take_messages, placeholder)
         self._show_context(self._n_context_used)
 
