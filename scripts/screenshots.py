@@ -113,6 +113,17 @@ def is_answering() -> bool:
     return bool(state == "streaming")
 
 
+def delete_chat(desktop: VirtualDesktop) -> None:
+    desktop.click(120, 393)
+    desktop.key("Delete")
+    time.sleep(0.5)
+
+
+def open_chat_menu(desktop: VirtualDesktop) -> None:
+    desktop.run("xdotool", "mousemove", "120", "321", "click", "3")
+    time.sleep(0.5)
+
+
 def ask(desktop: VirtualDesktop) -> None:
     desktop.type("Write a long story about a hummingbird that learns to code.")
     desktop.key("Return")
@@ -136,6 +147,9 @@ SCENES = {
     "help": Scene({"theme": "dark"}, act=press("F1")),
     "models": Scene({"theme": "light"}, act=press("ctrl+m")),
     "draft": Scene({"theme": "light"}, act=draft),
+    "editing": Scene({"theme": "light"}, act=press("Up")),
+    "undo": Scene({"theme": "dark"}, act=delete_chat),
+    "chat-menu": Scene({"theme": "light"}, act=open_chat_menu),
     "large-text": Scene({"theme": "light", "font_size": 18}),
     "search": Scene(
         {"theme": "light"}, act=lambda desktop: (desktop.key("ctrl+f"), desktop.type("hover"), time.sleep(1))[0]

@@ -88,7 +88,7 @@ class MainWindow(QMainWindow):
         self.statusBar().addWidget(self.status, 1)
         self.dock = ExpertDock(lambda: self.services.engine.telemetry, self)
         self.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, self.dock)
-        self.toast = Toast(self._splitter)
+        self.toast = Toast(self)
 
     def _connect(self) -> None:
         services = self.services
@@ -147,7 +147,7 @@ class MainWindow(QMainWindow):
         if self.current_chat_id() == chat_id:
             self.new_chat()
         self._show_chats()
-        text = self.tr("Deleted “{title}”").format(title=title if len(title) <= 40 else title[:39] + "…")
+        text = self.tr('Deleted "{title}"').format(title=title if len(title) <= 40 else title[:39] + "…")
         self.toast.show_message(text, self.tr("Undo"), lambda: self._restore_chat(chat_id))
 
     def _restore_chat(self, chat_id: int) -> None:

@@ -364,7 +364,7 @@
     <context>
         <name>MainWindow</name>
         <message>
-            <source>Deleted “{title}”</source>
+            <source>Deleted "{title}"</source>
             <translation>已删除“{title}”</translation>
         </message>
         <message>

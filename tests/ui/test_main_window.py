@@ -123,7 +123,9 @@ def test_deleting_can_be_undone(window: MainWindow, services: Services) -> None:
     window.delete_chat(chat_id)
     assert titles(window) == []
     assert window.current_chat_id() is None
-    assert window.toast.text() == "Deleted “Precious”"
+    assert window.toast.text() == 'Deleted "Precious"'
+    assert window.toast.height() < 80 and window.rect().contains(window.toast.geometry())
+    assert abs(window.toast.geometry().center().x() - window.rect().center().x()) <= 1
     window.toast.act()
     assert titles(window) == ["Precious"]
     assert window.current_chat_id() == chat_id
