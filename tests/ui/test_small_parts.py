@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PySide6.QtGui import QTextCursor, QTextDocument
 from PySide6.QtWidgets import QWidget
 
 from ui import format as fmt
 from ui.chat.drafts import Drafts
-from ui.chat.highlight import highlight, spans
+from ui.chat.highlight import apply_spans, highlight, spans
 from ui.collector import MainThreadCollector
 from ui.crash_report import CrashReport
 from ui.models.load_notice import LoadNotice
@@ -48,6 +49,18 @@ def test_spans_cover_the_right_characters() -> None:
     assert found["# why"] == "code_comment"
     assert spans(code, "klingon") == []
     assert highlight(code, "py").name == "Python"
+
+
+def test_only_lines_whose_colours_changed_are_laid_out_again(qapp: Any) -> None:
+    document = QTextDocument('x = 1\ny = 2\nz = "open')
+    assert apply_spans(document, spans(document.toPlainText(), "python")) == 3
+    assert apply_spans(document, spans(document.toPlainText(), "python")) == 0
+    cursor = QTextCursor(document)
+    cursor.movePosition(QTextCursor.MoveOperation.End)
+    cursor.insertText('"  # done\nw = 3')
+    assert apply_spans(document, spans(document.toPlainText(), "python")) == 2
+    last = document.findBlockByNumber(2).layout().formats()[-1]
+    assert document.findBlockByNumber(2).text()[last.start : last.start + last.length] == "# done"
 
 
 def test_a_stall_is_noticed_with_what_it_computed(qtbot: Any) -> None:

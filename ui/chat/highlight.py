@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_LARGEST_STATE = 0x7FFFFFFF  # of a block's user state, which keeps the fingerprint of its colours
 _COLORS = (  # the first prefix that fits wins
     ("Token.Comment.Preproc", "code_builtin"),
     ("Token.Comment", "code_comment"),
@@ -138,30 +139,42 @@ def spans(code: str, language: str) -> list[Span]:
     return found
 
 
-def apply_spans(document: QTextDocument, found: list[Span]) -> None:
-    """Colour a document that holds exactly the highlighted text, line by line, without touching the text."""
-    theme = current_theme()
+def apply_spans(document: QTextDocument, found: list[Span]) -> int:
+    """Colour a document that begins with the highlighted text, line by line, without touching the text.
+
+    ``found`` is in the order of the text. Only lines whose colours have changed are laid out again; returns how many.
+    """
     formats: dict[str, QTextCharFormat] = {}
-    by_line: dict[int, list[QTextLayout.FormatRange]] = {}
-    for span in found:
-        start, end = span.start, span.start + span.length
-        while start < end:
-            block = document.findBlock(start)
-            if not block.isValid():
-                break
-            stop = min(end, block.position() + block.length() - 1)
-            if stop > start:
-                char = formats.get(span.token)
-                if char is None:
-                    char = formats[span.token] = QTextCharFormat()
-                    char.setForeground(QBrush(theme.color(span.token)))
-                    char.setFontItalic(span.token == "code_comment")
-                piece = QTextLayout.FormatRange()
-                piece.start, piece.length, piece.format = start - block.position(), stop - start, char
-                by_line.setdefault(block.blockNumber(), []).append(piece)
-            start = block.position() + block.length()
+    n_changed = 0
+    first = 0
     block = document.begin()
     while block.isValid():
-        block.layout().setFormats(by_line.get(block.blockNumber(), []))
+        start, end = block.position(), block.position() + block.length() - 1
+        while first < len(found) and found[first].start + found[first].length <= start:
+            first += 1
+        pieces: list[tuple[int, int, str]] = []
+        number = first
+        while number < len(found) and found[number].start < end:
+            span = found[number]
+            begin = max(start, span.start)
+            pieces.append((begin - start, min(end, span.start + span.length) - begin, span.token))
+            number += 1
+        fingerprint = hash(tuple(pieces)) & _LARGEST_STATE
+        if block.userState() != fingerprint:
+            block.setUserState(fingerprint)
+            block.layout().setFormats([_piece(*piece, formats) for piece in pieces])
+            document.markContentsDirty(start, block.length())
+            n_changed += 1
         block = block.next()
-    document.markContentsDirty(0, document.characterCount())
+    return n_changed
+
+
+def _piece(start: int, length: int, token: str, formats: dict[str, QTextCharFormat]) -> QTextLayout.FormatRange:
+    char = formats.get(token)
+    if char is None:
+        char = formats[token] = QTextCharFormat()
+        char.setForeground(QBrush(current_theme().color(token)))
+        char.setFontItalic(token == "code_comment")
+    piece = QTextLayout.FormatRange()
+    piece.start, piece.length, piece.format = start, length, char
+    return piece

@@ -25,7 +25,6 @@ class MessageView(QWidget):
     regenerate_requested = Signal(int)
     edit_requested = Signal(int)
     branch_requested = Signal(int, int)
-    resized = Signal()
 
     def __init__(self, message: ShownMessage, parent: QWidget | None = None) -> None:
         super().__init__(parent)
