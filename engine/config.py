@@ -10,6 +10,8 @@ from engine.errors import InvalidRequestError
 KV_TYPES = ("f16", "f32")
 ACTIVATIONS = ("int12", "float32")
 POLICIES = ("lru", "lfu", "fifo")
+LEAST_CONTEXT = 32
+_MOST_THREADS = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class EngineConfig:
 
     def __post_init__(self) -> None:
         for name, value, low in (
-            ("context_length", self.context_length, 32),
+            ("context_length", self.context_length, LEAST_CONTEXT),
             ("threads", self.threads, 1),
             ("max_batch_tokens", self.max_batch_tokens, 1),
             ("max_sequences", self.max_sequences, 1),
@@ -51,6 +53,8 @@ class EngineConfig:
         ):
             if value is not None and value < low:
                 raise InvalidRequestError(f"{name} must be at least {low}, not {value}.")
+        if self.threads is not None and self.threads > _MOST_THREADS:
+            raise InvalidRequestError(f"threads must be at most {_MOST_THREADS}, not {self.threads}.")
         for name, choice, choices in (
             ("kv_type", self.kv_type, KV_TYPES),
             ("activations", self.activations, ACTIVATIONS),

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from engine.kernels.library import KernelLibrary
-from engine.memory import Memory, give_back, view
+from engine.memory import give_back
 from engine.models.weights import Packing
 from engine.plan import Extent, Plan
 from engine.team import Team
@@ -19,14 +17,12 @@ _RUN_BYTES = 64 << 20  # weights between two reports of progress
 class Loader:
     """Carries out packings on a team."""
 
-    def __init__(self, library: KernelLibrary, team: Team, memory: Memory) -> None:
-        self._library, self._team = library, team
-        one = memory.allocate("one", 8, "buffers")
-        view(one, np.int64, (1,))[0] = 1
-        self._one = one.address
+    def __init__(self, library: KernelLibrary, team: Team, one: int) -> None:
+        """`one`: address of an int64 that is 1."""
+        self._library, self._team, self._one = library, team, one
 
     def load(self, packings: list[Packing], progress: Callable[[float], None] | None = None) -> None:
-        """Pack all of `packings`; `progress` gets the fraction done, now and then."""
+        """Pack all of `packings`; `progress` gets the fraction done, now and then, and 1 at the end."""
         total = sum(packing.source_bytes for packing in packings)
         waiting, done, n_bytes = list[Packing](), 0, 0
         for packing in packings:
@@ -40,6 +36,8 @@ class Loader:
                     progress(done / total)
         if waiting:
             self._run(waiting)
+            if progress:
+                progress(1.0)
 
     def _run(self, packings: list[Packing]) -> None:
         plan = Plan(self._library)

@@ -125,7 +125,7 @@ class Model:
         self.plan.finish()
         n_workers = config.threads or usable_cores()
         self._team = Team(library, n_workers, parts.scratch_address, parts.builder.scratch_bytes)
-        self._loader = Loader(library, self._team, self.memory)
+        self._loader = Loader(library, self._team, self.batch.one)
         self._moe_stages = {layer.stage: i for i, layer in enumerate(parts.builder.moe_layers)}
         self.chosen_experts, self.expert_weights = parts.builder.routes()
         shape = (len(parts.builder.moe_layers), self.hyper.n_experts)
@@ -207,13 +207,13 @@ class Model:
         for tensor in tensors:
             if len(tensor.shape) > 1:
                 sizes[tensor.type.name] += tensor.n_bytes
-        path = self.reader.paths[0]
+        path, name, licence = self.reader.paths[0], metadata.get("general.name"), metadata.get("general.license")
         return ModelInfo(
             path=path,
-            name=str(metadata.get("general.name") or path.stem),
+            name=name if isinstance(name, str) and name else path.stem,
             architecture=keys.architecture,
             type_name=sizes.most_common(1)[0][0],
-            licence=str(metadata["general.license"]) if "general.license" in metadata else None,
+            licence=licence if isinstance(licence, str) else None,
             file_bytes=self.reader.file_bytes,
             n_parameters=sum(int(np.prod(tensor.shape, dtype=np.int64)) for tensor in tensors),
             n_layers=self.hyper.n_layers,

@@ -12,6 +12,8 @@ from engine.errors import InvalidRequestError, NumericalError
 from engine.kernels.layout import OPERANDS_OFFSET
 from engine.kernels.library import KernelLibrary
 
+_LARGEST_BIAS = 1e30  # far beyond any logit, and float32 still holds its sum with one
+
 
 @dataclass(frozen=True, slots=True)
 class SamplingParams:
@@ -59,10 +61,14 @@ class Sampler:
     """Chooses one request's tokens: keeps its history, its bias and its place in the random sequence."""
 
     def __init__(self, library: KernelLibrary, params: SamplingParams, n_vocab: int, prompt: list[int]) -> None:
-        """Raises InvalidRequestError if the bias names a token that the vocabulary lacks."""
-        for token in params.logit_bias:
+        """Raises InvalidRequestError if the bias names a token that the vocabulary lacks, or is absurd."""
+        for token, bias in params.logit_bias.items():
             if not 0 <= token < n_vocab:
                 raise InvalidRequestError(f"logit_bias names token {token}; the vocabulary has 0 to {n_vocab - 1}.")
+            if not -_LARGEST_BIAS <= bias <= _LARGEST_BIAS:
+                raise InvalidRequestError(
+                    f"logit_bias of token {token} must be between -{_LARGEST_BIAS:g} and {_LARGEST_BIAS:g}, not {bias}."
+                )
         self._window = params.penalty_window
         self._history = np.zeros(max(1, self._window), np.int32)
         self._n_history = 0
