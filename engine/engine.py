@@ -14,7 +14,13 @@ from typing import Any
 import numpy as np
 
 from engine.config import EngineConfig, ModelInfo
-from engine.errors import ContextLengthError, EngineClosedError, InvalidRequestError, NumericalError
+from engine.errors import (
+    ContextLengthError,
+    EngineClosedError,
+    InvalidRequestError,
+    ModelFormatError,
+    NumericalError,
+)
 from engine.kernels.layout import PAGE
 from engine.kernels.library import load_library
 from engine.kernels.tiers import choose_tier
@@ -28,6 +34,7 @@ from engine.tokenizer import ChatTemplate, Tokenizer
 
 Array = np.ndarray[Any, Any]
 Progress = Callable[[str, float], None]
+_CLOSED = "This engine has been closed; open the model again."
 _STEP_SECONDS = 0.4  # a step that reads a prompt should not take longer, so that a cancellation is soon heard
 
 
@@ -50,11 +57,16 @@ class Engine:
         self.info: ModelInfo = model.info
         self.memory: MemoryPlan = model.memory_plan()
         self.tokenizer = Tokenizer.from_metadata(model.reader.metadata)
+        if self.tokenizer.n_vocab != model.n_vocab:
+            raise ModelFormatError(
+                f"The vocabulary has {self.tokenizer.n_vocab} tokens, but the tensor token_embd.weight has "
+                f"{model.n_vocab} rows. The file was put together wrongly: fetch or convert it again."
+            )
         self.chat_template = ChatTemplate.from_metadata(model.reader.metadata, self.tokenizer)
         self.telemetry = Telemetry(model.moe_layers, model.expert_counts, model.last_experts)
         self._scheduler = Scheduler(model.pool, self.config.max_batch_tokens, self.config.max_sequences)
         self._requests: dict[int, Request] = {}
-        self._ended: list[Delta] = []
+        self._pending: list[Delta] = []  # not yet handed out
         self._ids = count(1)
         self._clock, self._n_steps = Clock(), 0
         self._n_prompt = self._n_reused = self._n_completion = 0
@@ -100,16 +112,18 @@ class Engine:
         """End a request; the next step brings its last delta. Unknown and finished requests are ignored."""
         request = self._requests.get(request_id)
         if request is not None:
-            self._ended.append(request.end("cancelled"))
+            self._pending.append(request.end("cancelled"))
             self._forget(request)
 
     @property
     def has_work(self) -> bool:
-        return bool(self._requests or self._ended)
+        return bool(self._requests or self._pending)
 
     def step(self) -> list[Delta]:
         """Advance every request that can be; [] when there is nothing to do."""
-        deltas, self._ended = self._ended, []
+        if self._model is None:
+            raise EngineClosedError(_CLOSED)
+        deltas, self._pending = self._pending, []
         shares = self._scheduler.compose()
         if not shares:
             return deltas
@@ -125,22 +139,34 @@ class Engine:
         self._account(time.perf_counter() - began, n_prompt, len(shares))
         return deltas
 
-    def generate(
-        self, prompt_ids: list[int], params: SamplingParams | None = None
-    ) -> Generator[Delta, None, None]:
-        """The deltas of one request, from the first piece of its prompt to its end. Closing the iterator cancels."""
+    def generate(self, prompt_ids: list[int], params: SamplingParams | None = None) -> Generator[Delta, None, None]:
+        """The deltas of one request, from the first piece of its prompt to its end. Closing the iterator cancels.
+
+        Several such iterators may be open at once; each advances all requests and gives out the deltas of its own.
+        """
         request_id = self.add(prompt_ids, params)
         finished = False
         try:
             while not finished:
-                for delta in self.step():
-                    if delta.request_id == request_id:
-                        finished = delta.finish_reason is not None
-                        yield delta
+                deltas = self._deltas_of(request_id)
+                for delta in deltas:
+                    finished = delta.finish_reason is not None
+                    yield delta
+                if not deltas and request_id not in self._requests:
+                    return  # whoever called `step` has had the last delta
         finally:
-            if not finished:
+            if not finished and self._model is not None:
                 self.cancel(request_id)
-                self._ended = [delta for delta in self._ended if delta.request_id != request_id]
+                self._pending = [delta for delta in self._pending if delta.request_id != request_id]
+
+    def _deltas_of(self, request_id: int) -> list[Delta]:
+        """Those that wait for this request, else those of one more step; the others' are kept for them."""
+        if any(delta.request_id == request_id for delta in self._pending):
+            deltas, self._pending = self._pending, []
+        else:
+            deltas = self.step()
+        self._pending += [delta for delta in deltas if delta.request_id != request_id]
+        return [delta for delta in deltas if delta.request_id == request_id]
 
     def logits(self, ids: list[int]) -> Array:
         """(n_tokens, n_vocab) float32: the logits after every position of `ids`. See `evaluate`."""
@@ -207,6 +233,7 @@ class Engine:
                 self.telemetry.moe_layers, self.telemetry.expert_counts.copy(), self.telemetry.last_experts.copy()
             )
             self._requests.clear()
+            self._pending.clear()
             self._model.close()
             self._model = None
 
@@ -223,7 +250,7 @@ class Engine:
     @property
     def _open_model(self) -> Model:
         if self._model is None:
-            raise EngineClosedError("This engine has been closed; open the model again.")
+            raise EngineClosedError(_CLOSED)
         return self._model
 
     def _check_prompt(self, ids: list[int]) -> None:

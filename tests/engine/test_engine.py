@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -253,7 +254,7 @@ def test_a_strong_repetition_penalty_never_repeats_within_its_window(engine: Eng
     answer = tokens(list(engine.generate(PROMPT, greedy(max_tokens=60, presence_penalty=100.0))))
     assert len({*PROMPT, *answer}) == len(PROMPT) + len(answer)
     loops = tokens(list(engine.generate(PROMPT, greedy(max_tokens=60, presence_penalty=100.0, penalty_window=1))))
-    assert all(a != b for a, b in zip(loops, loops[1:], strict=False))
+    assert all(a != b for a, b in pairwise(loops))
 
 
 # The engine's end -----------------------------------------------------------------------------------------------------
