@@ -55,15 +55,21 @@ class ExpertStore:
             raise InvalidRequestError(
                 f"One step needs {len(needed)} experts of a layer at once, but the cache holds {self.capacity}."
             )
+        arriving: dict[int, int] = {}  # expert -> slab
         packings: list[Packing] = []
         for expert in sorted(needed):
             if self._slots[index][expert] == 0:
-                slab = self._free.pop() if self._free else self._evict(index, needed)
-                packings += self._packings(index, expert, slab)
-                self._slots[index][expert] = slab
-                self._loaded_at[index, expert] = slab
-        loader.load(packings)
-        self.n_loads += len(packings) // 3
+                arriving[expert] = self._free.pop() if self._free else self._evict(index, needed)
+                packings += self._packings(index, expert, arriving[expert])
+        try:
+            loader.load(packings)
+        except BaseException:
+            self._free += arriving.values()  # their contents are unknown, so nobody may find them
+            raise
+        for expert, slab in arriving.items():
+            self._slots[index][expert] = slab
+            self._loaded_at[index, expert] = slab
+        self.n_loads += len(arriving)
         self.bytes_read += sum(packing.source_bytes for packing in packings)
 
     @property
