@@ -1,5 +1,1 @@
 """The window: Qt widgets that draw what app/ holds, and ask it for what the user wants."""
-
-from ui.singletons import hold_singletons
-
-hold_singletons()
