@@ -135,8 +135,15 @@ def _anonymous_mapping(n_bytes: int) -> tuple[mmap.mmap, str]:
     private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
     try:
         return mmap.mmap(-1, padded, flags=private | _MAP_HUGETLB), "hugetlb"
-    except (OSError, ValueError):
+    except (OSError, ValueError, OverflowError):
+        pass
+    try:
         mapping = mmap.mmap(-1, padded, flags=private)
+    except (OSError, ValueError, OverflowError) as error:
+        raise OutOfMemoryPlanError(
+            f"The system refused {_gigabytes(n_bytes)} of memory ({error}). Close other programs, lower the context "
+            "length, or give the expert cache a limit."
+        ) from None
     try:
         mapping.madvise(_MADV_HUGEPAGE)
     except (OSError, ValueError, AttributeError):

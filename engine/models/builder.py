@@ -518,11 +518,11 @@ class Builder:
         hyper, context = self.hyper, self.config.context_length
         n_pairs = hyper.rope_dim // 2
         table = self.memory.allocate("rope table", 8 * n_pairs * context, "buffers")
+        factors = self.weights.vector("rope_freqs.weight", n_pairs) if self.weights.has("rope_freqs.weight") else None
         if self.memory.is_real:
             exponents = np.arange(0, hyper.rope_dim, 2, dtype=np.float32) / np.float32(hyper.rope_dim)
             frequencies = 1 / np.float32(hyper.rope_base) ** exponents / np.float32(hyper.rope_factor)
-            if self.weights.has("rope_freqs.weight"):
-                factors = self.weights.vector("rope_freqs.weight", n_pairs)
+            if factors is not None:
                 frequencies = frequencies / view(factors, np.float32, (n_pairs,))
             angles = np.arange(context, dtype=np.float32)[:, None] * frequencies.astype(np.float32)
             np.concatenate(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from engine.config import LEAST_CONTEXT
 from engine.errors import ModelFormatError, UnsupportedModelError
 
 _LARGEST = 1 << 24  # no dimension or count of a real model comes near it
@@ -100,7 +101,7 @@ class Hyperparameters:
             rope_base=keys.number("rope.freq_base", 10000.0),
             rope_factor=_linear_factor(keys),
             norm_epsilon=keys.number("attention.layer_norm_rms_epsilon"),
-            training_context=keys.integer("context_length"),
+            training_context=keys.integer("context_length", least=LEAST_CONTEXT),
             n_feed_forward=n_feed_forward,
             n_experts=n_experts,
             top_k=top_k,
@@ -115,6 +116,12 @@ class Hyperparameters:
             raise ModelFormatError(
                 f"{name}.attention.head_count ({self.n_heads}) is not a multiple of head_count_kv ({self.n_kv_heads})."
             )
+        for key, value, fits in (
+            ("rope.freq_base", self.rope_base, self.rope_base > 0),
+            ("attention.layer_norm_rms_epsilon", self.norm_epsilon, self.norm_epsilon >= 0),
+        ):
+            if not fits:
+                raise ModelFormatError(f"{name}.{key} must be positive, but is {value}.")
         if self.rope_dim > self.head_dim or self.rope_dim % 2:
             raise ModelFormatError(
                 f"{name}.rope.dimension_count is {self.rope_dim}; an even number up to the head size "

@@ -33,7 +33,7 @@ def test_float32_path_equals_the_reference(case: Case) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_rounded_activations_stay_close(case: Case) -> None:
-    """In these small random models rounding may move a router across a near tie; that position then differs by units."""
+    """In these small random models rounding may move a router across a near tie; that position then differs much."""
     differences, n_routes, n_equal = [], 0, 0
     with Engine.open(case.path, ROUNDED) as engine:
         for prompt in case.prompts:

@@ -1,0 +1,150 @@
+"""Memory for kernels: where it lies, what is known of it, and that the plan is exact before anything is taken."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import psutil
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.errors import OutOfMemoryPlanError
+from engine.gguf import GGUFReader
+from engine.kernels.library import load_library
+from engine.kernels.tiers import choose_tier
+from engine.memory import Memory, MemoryPlan, check_fits, view
+from engine.model import _build
+from engine.models.hyperparameters import Hyperparameters, Keys
+from tests.engine.compact import LLAMA, MIXTRAL, NAMES, model_path, open_small, small_config
+
+HUGE = 2 << 20
+
+
+def test_large_buffers_begin_on_a_huge_page_and_small_ones_on_a_cache_line() -> None:
+    memory = Memory()
+    for n_bytes in (1 << 20, HUGE, HUGE + 1, 5 * HUGE + 64):
+        assert memory.allocate("large", n_bytes, "kv").address % HUGE == 0
+    for n_bytes in (1, 63, 64, 65, 1000):
+        assert memory.allocate("small", n_bytes, "buffers").address % 64 == 0
+    memory.close()
+
+
+@given(sizes=st.lists(st.integers(0, 3 << 20), min_size=1, max_size=12))
+def test_buffers_are_zero_apart_and_whole(sizes: list[int]) -> None:
+    memory = Memory()
+    buffers = [memory.allocate(str(i), size, "buffers") for i, size in enumerate(sizes)]
+    for number, buffer in enumerate(buffers, 1):
+        array = view(buffer, np.uint8, (buffer.n_bytes,))
+        assert not array.any()
+        array[:] = number
+    for number, buffer in enumerate(buffers, 1):
+        assert (view(buffer, np.uint8, (buffer.n_bytes,)) == number).all()
+        assert buffer.n_bytes % 64 == 0
+    memory.close()
+
+
+def test_only_extents_inside_one_buffer_are_contained() -> None:
+    memory = Memory()
+    a = memory.allocate("a", 640, "buffers")
+    b = memory.allocate("b", 64, "buffers")
+    assert b.address == a.address + 640  # side by side, and still two
+    for offset, n_bytes, inside in (
+        (0, 640, True),
+        (639, 1, True),
+        (0, 641, False),
+        (600, 41, False),
+        (-1, 2, False),
+        (640, 64, True),
+        (640, 65, False),
+        (704, 1, False),
+    ):
+        assert memory.contains(a.address + offset, n_bytes) is inside, (offset, n_bytes)
+    assert not memory.contains(0, 1)
+    memory.close()
+    assert not memory.contains(a.address, 1)
+
+
+def test_memory_of_a_mapped_file_is_known_and_not_writable() -> None:
+    memory = Memory()
+    memory.know(1 << 30, 100)
+    assert memory.contains((1 << 30) + 10, 90)
+    assert not memory.contains((1 << 30) + 10, 91)
+    assert not memory.contains(1 << 30, 1, writable=True)
+    buffer = memory.allocate("a", 64, "buffers")
+    assert memory.contains(buffer.address, 64, writable=True)
+    memory.close()
+
+
+def test_a_view_beyond_its_buffer_is_refused() -> None:
+    memory = Memory()
+    buffer = memory.allocate("a", 64, "buffers")
+    with pytest.raises(ValueError, match="64 bytes, a view of 128"):
+        view(buffer, np.float64, (16,))
+    memory.close()
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("changes", [{}, {"kv_type": "f32", "threads": 3}, {"activations": "float32"}])
+def test_the_plan_measured_before_opening_is_what_is_then_taken(name: str, changes: dict[str, object]) -> None:
+    config = small_config(**changes)
+    with GGUFReader.open(model_path(name)) as reader:
+        keys = Keys(reader.metadata)
+        measured = Memory(measure_only=True)
+        _build(reader, Hyperparameters.read(keys), keys, config, load_library(choose_tier()), measured)
+    with open_small(name, **changes) as engine:
+        taken = engine.memory
+    for kind in ("weights_bytes", "expert_bytes", "kv_bytes", "buffer_bytes"):
+        assert getattr(taken, kind) == getattr(measured.plan(), kind), kind
+    assert taken.total_bytes == measured.plan().total_bytes > 0
+    assert sum(taken.page_kinds.values()) >= HUGE
+    assert not measured.plan().page_kinds  # nothing was allocated
+
+
+def test_kv_bytes_are_those_of_the_pool() -> None:
+    with open_small(LLAMA, context_length=256, kv_pool_tokens=1000) as engine:
+        reader = GGUFReader.open(model_path(LLAMA))
+        hyper = Hyperparameters.read(Keys(reader.metadata))
+        reader.close()
+        per_token = hyper.n_layers * hyper.n_kv_heads * (hyper.head_dim + hyper.value_dim) * 2
+        assert engine.memory.kv_bytes == math.ceil(1000 / 32) * 32 * per_token
+
+
+def test_a_plan_beyond_the_available_memory_is_refused_with_all_its_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=4_000_000_000))
+    check_fits(MemoryPlan(3_000_000_000, 0, 500_000_000, 200_000_000, {}))
+    with pytest.raises(OutOfMemoryPlanError) as caught:
+        check_fits(MemoryPlan(3_000_000_000, 1_250_000_000, 500_000_000, 70_000_000, {}))
+    for figure in (
+        "4.82 GB",
+        "weights 3.00 GB",
+        "experts 1.25 GB",
+        "KV cache 0.50 GB",
+        "buffers 0.07 GB",
+        "3.73 GB are",
+    ):
+        assert figure in str(caught.value)
+
+
+def test_a_model_that_does_not_fit_is_refused_before_anything_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=1 << 28))
+    monkeypatch.setattr(
+        Memory, "_map", lambda memory, n: memory._made_up if memory._measure_only else pytest.fail("took")
+    )
+    with pytest.raises(OutOfMemoryPlanError, match=r"0\.00 GB are available"):
+        open_small(MIXTRAL)
+
+
+def test_a_pool_larger_than_any_machine_is_refused() -> None:
+    with pytest.raises(OutOfMemoryPlanError, match="KV cache"):
+        open_small(MIXTRAL, kv_pool_tokens=1 << 40)
+
+
+@pytest.mark.parametrize("n_bytes", [1 << 55, 1 << 62, 1 << 70])
+def test_memory_that_the_system_refuses_is_an_error_of_ours(n_bytes: int) -> None:
+    memory = Memory()
+    with pytest.raises(OutOfMemoryPlanError, match="refused"):
+        memory.allocate("absurd", n_bytes, "kv")
+    memory.close()
