@@ -11,6 +11,7 @@ from __future__ import annotations
 import bisect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from engine.errors import PlanError
 from engine.gguf import TensorType
@@ -30,8 +31,7 @@ from engine.plan import Operation, Plan, Stage
 _LARGEST = 1 << 56  # sums and products of a few operands stay exact in 64 bits up to what memory can hold
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
+class Reach(NamedTuple):
     """The bytes that an operation reaches from one of its operands, and whether it writes them."""
 
     operand: str
@@ -107,14 +107,11 @@ def _integers(op: Operation) -> dict[str, int]:
     """The operands that are counts or addresses, none of them negative or absurd."""
     operands = {name: int(value) for name, value in op.operands.items() if not isinstance(value, float)}
     extent = op.extent
-    for name, value, least in (
-        *((name, value, 0) for name, value in operands.items()),
-        ("unit", extent.unit, 1),
-        ("row chunks", extent.row_chunks, 1),
-        ("most", extent.most, 1),
-    ):
-        if not least <= value < _LARGEST:
-            raise PlanError(f"The operation {op.kernel} has {value} for {name}; it is not run.")
+    if min(operands.values()) < 0 or max(operands.values()) >= _LARGEST:
+        wrong = next(item for item in operands.items() if not 0 <= item[1] < _LARGEST)
+        raise PlanError(f"The operation {op.kernel} has {wrong[1]} for {wrong[0]}; it is not run.")
+    if not (0 < extent.unit < _LARGEST and 0 < extent.row_chunks < _LARGEST and 0 < extent.most < _LARGEST):
+        raise PlanError(f"The operation {op.kernel} has the senseless amount of work {extent}; it is not run.")
     return operands
 
 
