@@ -22,6 +22,7 @@ from engine.kernels.layout import (
     PACKED_BLOCKS,
     PAGE,
     activation_row_bytes,
+    kv_head_bytes,
     packed_group_bytes,
     unpacked_bytes,
 )
@@ -284,7 +285,7 @@ def _paged(op: Operation, o: dict[str, int], facts: _Facts) -> Iterator[Reach]:
     _fits(op, op.extent.most, limits.max_tokens)
     for name, multiple in (("head_dim", 16), ("value_dim", 16), ("n_heads", 1), ("n_kv_heads", 1)):
         _whole(op, o[name], multiple)
-    _fits(op, PAGE * (o["head_dim"] + o["value_dim"]) * element, o["head_bytes"])
+    _same(op, "head_bytes", o["head_bytes"], kv_head_bytes(o["head_dim"], o["value_dim"], element))
     _fits(op, o["layer_offset"] + o["n_kv_heads"] * o["head_bytes"], limits.page_bytes)
     yield Reach("pages", 8 * limits.max_sequences * o["max_pages"])
     yield Reach("positions", 4 * op.extent.most)
