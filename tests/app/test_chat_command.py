@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import pty
@@ -113,6 +114,7 @@ class Terminal:
         )
         os.close(slave)
         self.seen = ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a read may end inside a character
 
     def type(self, text: str) -> None:
         os.write(self._master, text.encode())
@@ -124,7 +126,7 @@ class Terminal:
             assert time.monotonic() < until_s, f"{text!r} did not come; seen: {self.seen!r}"
             if select.select([self._master], [], [], 0.1)[0]:
                 try:
-                    self.seen += os.read(self._master, 65536).decode("utf-8", "replace").replace("\r\n", "\n")
+                    self.seen += self._decoder.decode(os.read(self._master, 65536)).replace("\r\n", "\n")
                 except OSError:  # the program has ended
                     assert text in self.seen, f"{text!r} did not come; seen: {self.seen!r}"
         shown, self.seen = self.seen.split(text, 1)
