@@ -20,7 +20,7 @@ SIDE_BY_SIDE = 0  # the chunks of all operations are handed out freely
 IN_SEQUENCE = 1  # all operations have the same chunks; one worker runs chunk c of each in turn
 
 # team block: offsets of its cells
-TEAM_STATE = 0  # (stage << 32) | next chunk; the upper half is what sleepers wait on
+TEAM_STATE = 0  # (stage << 32) | chunks left; the upper half is what sleepers wait on
 TEAM_DONE = 64  # finished chunks of the current stage
 TEAM_SLEEPERS = 128
 TEAM_PLAN = 192  # addresses and sizes of the plan in force: the cells below

@@ -120,6 +120,14 @@ def _cycles(b: ir.IRBuilder) -> ir.Value:
     return call_llvm(b, "llvm.readcyclecounter", I64, [])
 
 
+def _replace_if_equal(b: ir.IRBuilder, address: ir.Value, expected: ir.Value, value: ir.Value) -> ir.Value:
+    swapped = b.cmpxchg(pointer(b, address, I64), expected, value, "seq_cst")
+    return b.zext(b.extract_value(swapped, 1), I64)
+
+
+# 1 if the cell at the address was `expected` and is now `value`, else 0 and nothing is changed
+replace_if_equal = define(types.int64, (_address, types.int64, types.int64), _replace_if_equal)
+
 pause = define(types.void, (), _pause)
 cycle_counter = define(types.int64, (), _cycles)  # the time-stamp counter on x86: constant rate on any CPU since 2008
 

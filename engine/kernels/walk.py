@@ -1,9 +1,11 @@
 """The interpreter of plans: every worker of the team runs it, all on the same plan.
 
-Workers take chunks of the current stage from one atomic counter and count what they finish. A stage is over when its
-last chunk is finished, not when every worker has arrived: a worker that the system has put aside between two chunks
-holds nobody up, and joins again wherever the others are. Who finds nothing to do spins for a while, then sleeps until
-the stage changes, which leaves its core to whoever needs it.
+Workers take chunks of the current stage from one atomic word, which holds the stage and how many of its chunks are
+left, and count what they finish. A chunk is taken by replacing that word as it was seen, and only who holds a chunk
+reads the plan: while one is held its stage cannot end, so neither the plan nor its extents change under a reader,
+however long the system puts the worker aside. A stage is over when its last chunk is finished, not when every worker
+has arrived. Who finds nothing to do spins for a while, then sleeps until the stage changes, which leaves its core to
+whoever needs it.
 """
 
 from __future__ import annotations
@@ -44,12 +46,13 @@ from engine.kernels.memory import (
     load_atomic,
     load_i64,
     pause,
+    replace_if_equal,
     store_atomic,
     store_i64,
 )
 from engine.kernels.registry import device, helper, kernel
 
-_CHUNK_MASK = 0xFFFFFFFF
+_LEFT_MASK = 0xFFFFFFFF
 
 
 @device
@@ -96,21 +99,23 @@ def run_chunk(team, stage, chunk, scratch):
 
 
 @helper
-def next_stage(team, stage):
-    """The first stage from `stage` on that has any chunks, or STAGE_IDLE at the end of the plan."""
-    while stage < load_i64(team + TEAM_N_STAGES):
-        if stage_chunks(team, stage) > 0:
-            return stage
-        stage += 1
-    return STAGE_IDLE
+def publish(team, state):
+    """Open a stage to all workers, or say STAGE_IDLE or STAGE_STOP, and wake those that sleep."""
+    store_atomic(team + TEAM_STATE, state)
+    if load_atomic(team + TEAM_SLEEPERS) > 0:
+        futex_wake_all(team + TEAM_STATE + 4)
 
 
 @helper
-def publish(team, stage):
-    """Open `stage` to all workers and wake those that sleep."""
-    store_atomic(team + TEAM_STATE, stage << 32)
-    if load_atomic(team + TEAM_SLEEPERS) > 0:
-        futex_wake_all(team + TEAM_STATE + 4)
+def publish_from(team, stage):
+    """Open the first stage from `stage` on that has any chunks; at the end of the plan nobody has anything to do."""
+    while stage < load_i64(team + TEAM_N_STAGES):
+        n_chunks = stage_chunks(team, stage)
+        if n_chunks > 0:
+            publish(team, stage << 32 | n_chunks)
+            return
+        stage += 1
+    publish(team, STAGE_IDLE << 32)
 
 
 @helper
@@ -124,9 +129,9 @@ def finish_stage(team, stage):
     halt = load_i64(stage_address(team, stage) + STAGE_HALT)
     if halt != 0 and load_i64(halt) != 0:
         store_i64(team + TEAM_HALTED_AT, stage)
-        publish(team, STAGE_IDLE)
+        publish(team, STAGE_IDLE << 32)
     else:
-        publish(team, next_stage(team, stage + 1))
+        publish_from(team, stage + 1)
 
 
 @helper
@@ -147,18 +152,16 @@ def take_chunks(team, scratch):
     """Work until the run is over. Returns the stage that ended it: STAGE_IDLE or STAGE_STOP."""
     while True:
         state = load_atomic(team + TEAM_STATE)
-        stage = state >> 32
+        stage, n_left = state >> 32, state & _LEFT_MASK
         if stage >= STAGE_STOP:
             return stage
-        if state & _CHUNK_MASK >= stage_chunks(team, stage):
+        if n_left == 0:
             wait_for_change(team, stage)
             continue
-        state = fetch_add(team + TEAM_STATE, 1)
-        stage, chunk = state >> 32, state & _CHUNK_MASK
-        if stage >= STAGE_STOP or chunk >= stage_chunks(team, stage):
+        if replace_if_equal(team + TEAM_STATE, state, state - 1) == 0:
             continue
         n_chunks = stage_chunks(team, stage)
-        run_chunk(team, stage, chunk, scratch)
+        run_chunk(team, stage, n_chunks - n_left, scratch)
         if fetch_add(team + TEAM_DONE, 1) + 1 == n_chunks:
             finish_stage(team, stage)
 
@@ -169,7 +172,7 @@ def walk(chunk, scratch, team: int, first_stage: int):
     store_i64(team + TEAM_HALTED_AT, -1)
     store_i64(team + TEAM_DONE, 0)
     store_i64(team + TEAM_LAST_TICK, cycle_counter())
-    publish(team, next_stage(team, first_stage))
+    publish_from(team, first_stage)
     take_chunks(team, load_i64(team + TEAM_SCRATCH))
 
 
@@ -184,4 +187,4 @@ def attend(chunk, scratch, team: int, worker: int):
 @kernel
 def stop(chunk, scratch, team: int):
     """Let all workers of an idle team return."""
-    publish(team, STAGE_STOP)
+    publish(team, STAGE_STOP << 32)

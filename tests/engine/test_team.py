@@ -231,3 +231,23 @@ def test_closing_wakes_and_joins_everybody(library: KernelLibrary, n_workers: in
         team.close()
     with pytest.raises(EngineClosedError):
         team.run(Plan(library))
+
+
+@pytest.mark.parametrize("n_workers", [4, 8])
+def test_workers_put_aside_between_plans_find_only_what_is_there_now(
+    library: KernelLibrary, counters: Counters, n_workers: int
+) -> None:
+    """More workers than cores, a long and a short plan in turns, amounts that change: as when experts are loaded."""
+    long, short, rng = counters.adding_plan(200), counters.adding_plan(1, 1), np.random.default_rng(1)
+    expected, end = np.zeros(N_ROWS), time.monotonic() + 4
+    with team_of(library, n_workers) as team:
+        while time.monotonic() < end:
+            n_rows, n_more = rng.integers(1, N_ROWS + 1, 2)
+            counters.cells[:2] = n_rows, n_more
+            team.run(long)
+            team.run(short)
+            expected[:n_rows] += 200
+            expected[:n_more] += 1
+            assert (counters.sums == expected[:, None]).all()
+            if expected.max() > 1 << 23:  # float32 counts exactly up to there
+                expected[:], counters.sums[:] = 0, 0
