@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import ctypes.util
 import fcntl
@@ -36,6 +37,7 @@ _QUEUE = bytes(range(256))  # numbers of work for the build processes (see build
 _log = logging.getLogger(__name__)
 _C_LIBRARY = ctypes.CDLL(ctypes.util.find_library("m") or None)  # libm, and through it libc
 _SOURCES = Path(__file__).parent
+_ENTRY_KEYS = {"symbol", "sha256", "operands"}
 _ENTRY = ctypes.CFUNCTYPE(
     ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64
 )
@@ -115,14 +117,15 @@ def load_library(tier: Tier, progress: Progress | None = None) -> KernelLibrary:
 
 
 def _load_or_build(tier: Tier, progress: Progress | None) -> KernelLibrary:
-    root = _cache_root()
-    folder = root / _folder_name(tier)
+    name = _folder_name(tier)
     try:
-        return KernelLibrary(tier, folder)
-    except FileNotFoundError:
+        return KernelLibrary(tier, _cache_root() / name)  # it need not be writable
+    except OSError:
         _log.info("kernels for %s are not built yet", tier.name)
     except KernelBuildError as damaged:
         _log.warning("%s They are built again.", damaged)
+    root = _writable_cache_root()
+    folder = root / name
     with _locked(root / "lock"):
         try:
             return KernelLibrary(tier, folder)  # another process may have built them while we waited
@@ -132,15 +135,21 @@ def _load_or_build(tier: Tier, progress: Progress | None) -> KernelLibrary:
 
 
 def _cache_root() -> Path:
-    """The cache folder, or a temporary one where it cannot be written."""
-    root = Path(os.environ.get(CACHE_VARIABLE) or platformdirs.user_cache_path("colibri", appauthor=False) / "kernels")
+    return Path(os.environ.get(CACHE_VARIABLE) or platformdirs.user_cache_path("colibri", appauthor=False) / "kernels")
+
+
+def _writable_cache_root() -> Path:
+    """The cache folder, or a temporary one, gone when the program ends, where it cannot be written."""
+    root = _cache_root()
     try:
         root.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=root):
             return root
     except OSError as error:
         _log.warning("cannot keep compiled kernels in %s (%s); they are compiled for this run only", root, error)
-        return Path(tempfile.mkdtemp(prefix="colibri-kernels-"))
+        temporary = Path(tempfile.mkdtemp(prefix="colibri-kernels-"))
+        atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+        return temporary
 
 
 def _folder_name(tier: Tier) -> str:
@@ -160,11 +169,14 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _read_index(folder: Path) -> dict[str, Any]:
-    text = (folder / "index.json").read_text(encoding="utf-8")
+    content = (folder / "index.json").read_bytes()
     try:
-        index: dict[str, Any] = json.loads(text)
-    except ValueError as error:
+        index: dict[str, Any] = json.loads(content)
+        complete = "walk" in index and all(entry.keys() >= _ENTRY_KEYS for entry in index.values())
+    except (ValueError, TypeError, AttributeError) as error:
         raise KernelBuildError(f"The kernel index in {folder} is damaged ({error}).") from None
+    if not complete:
+        raise KernelBuildError(f"The kernel index in {folder} is damaged (entries are missing).")
     return index
 
 

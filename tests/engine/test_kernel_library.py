@@ -77,6 +77,10 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
     "missing object": lambda folder: (folder / "add.o").unlink(),
     "truncated index": lambda folder: os.truncate(folder / "index.json", 500),
     "empty index": lambda folder: (folder / "index.json").write_text(""),
+    "index that is no text": lambda folder: (folder / "index.json").write_bytes(b"\xff\xfe{}"),
+    "index of another form": lambda folder: (folder / "index.json").write_text("[1, 2]"),
+    "index without kernels": lambda folder: (folder / "index.json").write_text("{}"),
+    "index without checksums": lambda folder: (folder / "index.json").write_text('{"walk": {"symbol": "walk"}}'),
     "missing index": lambda folder: (folder / "index.json").unlink(),
 }
 
@@ -109,6 +113,19 @@ def test_a_cache_that_cannot_be_written_is_replaced_for_this_run(
     assert works(library._load_or_build(tier, None))
     assert builds[0].parent.parent == tmp_path
     assert (tmp_path / "file").read_text() == "in the way"
+
+
+def test_a_cache_that_can_only_be_read_is_used(
+    tier: Tier, builds: list[Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    library._load_or_build(tier, None)
+
+    def refuse(**_: object) -> None:
+        raise PermissionError("read-only file system")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
+    assert works(library._load_or_build(tier, None))
+    assert len(builds) == 1
 
 
 TWO_AT_ONCE = """
