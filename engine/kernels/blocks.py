@@ -18,7 +18,8 @@ weight = scale * q - minimum, with q an unsigned integer.
     fifth bits   bit j of each byte belongs to quad j
     upper bits   register 0 holds quads 0..3, register 1 quads 4..7: bits 2j, 2j + 1 of each byte belong to the j-th
 
-F32, F16 and BF16 are 16 values for each input. The file formats are described in ggml's documentation of GGUF types.
+F32, F16 and BF16 are 16 values for each input; F32x8 is eight rows of two inputs each, for matrices with no more rows.
+The file formats are described in ggml's documentation of GGUF types.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from engine.kernels.simd import (
     load_f32x16,
     load_i8x16,
     load_i32x16,
+    load_pair,
     load_u8x16,
     low_nibbles,
     shift_left,
@@ -47,6 +49,7 @@ from engine.kernels.simd import (
     splat_i32,
     store_f32x16,
     store_i32x16,
+    sum_pairs,
     to_f32,
     zero_f32x16,
     zero_i32x16,
@@ -410,6 +413,18 @@ def dot_f32(w, x, n_inputs, total):
         d = fma(load_f32x16(w + 192), splat_f32(load_f32(x + 12)), d)
         w, x = w + 256, x + 16
     return (a + b) + (c + d)
+
+
+@device
+def dot_f32x8(w, x, n_inputs, total):
+    a, b, c, d = zero_f32x16(), zero_f32x16(), zero_f32x16(), zero_f32x16()
+    for _ in range(n_inputs // 8):
+        a = fma(load_f32x16(w), load_pair(x), a)
+        b = fma(load_f32x16(w + 64), load_pair(x + 8), b)
+        c = fma(load_f32x16(w + 128), load_pair(x + 16), c)
+        d = fma(load_f32x16(w + 192), load_pair(x + 24), d)
+        w, x = w + 256, x + 32
+    return total + sum_pairs((a + b) + (c + d))
 
 
 @device

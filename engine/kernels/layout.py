@@ -52,6 +52,7 @@ ITEM_BYTES = 32  # expert work item: expert, first pair, number of pairs, spare
 # bytes of a packed group: {type: (inputs in a block, header bytes, sub-blocks, bytes of each)}; see blocks.py
 PACKED_BLOCKS = {
     "F32": (1, 0, 1, 64),
+    "F32x8": (8, 0, 1, 256),
     "F16": (1, 0, 1, 32),
     "BF16": (1, 0, 1, 32),
     "Q8_0": (32, 0, 1, 544),
@@ -63,7 +64,8 @@ PACKED_BLOCKS = {
     "Q5_K": (256, 64, 8, 352),
     "Q6_K": (256, 32, 8, 416),
 }
-FLOAT_TYPES = ("F32", "F16", "BF16")
+NARROW_ROWS = 8  # a float32 matrix of so few rows (the router of eight experts) is packed as F32x8
+FLOAT_TYPES = ("F32", "F32x8", "F16", "BF16")
 
 
 def packed_group_bytes(type_name: str, n_inputs: int) -> int:

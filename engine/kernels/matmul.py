@@ -184,6 +184,7 @@ def register_quantised(type_name: str, dot: Any, unpack: Any, **form: Any) -> No
 
 
 register_matmul("matmul_F32", direct(blocks.dot_f32))
+register_matmul("matmul_F32x8", direct(blocks.dot_f32x8))
 register_matmul("matmul_F16", direct(blocks.dot_f16))
 register_matmul("matmul_BF16", direct(blocks.dot_bf16))
 register_quantised("Q8_0", blocks.dot_q8_0, blocks.unpack_q8_0, offset=128, has_minima=False, halves=False)

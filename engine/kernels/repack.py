@@ -49,6 +49,12 @@ def lane_f32(source, target, lane, n_inputs):
 
 
 @device
+def lane_f32x8(source, target, lane, n_inputs):
+    for i in range(n_inputs):
+        store_i32(target + 64 * (i // 2) + 8 * lane + 4 * (i % 2), load_u32(source + 4 * i))
+
+
+@device
 def lane_q8_0(source, target, lane, n_inputs):
     for _ in range(n_inputs // 32):
         store_u16(target + 2 * lane, load_u16(source))
@@ -191,6 +197,7 @@ def register_repack(type_name: str, lane: Any) -> None:
 
 
 register_repack("F32", lane_f32)
+register_repack("F32x8", lane_f32x8)
 register_repack("F16", lane_f16)
 register_repack("BF16", lane_f16)
 register_repack("Q8_0", lane_q8_0)

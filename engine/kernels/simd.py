@@ -176,6 +176,11 @@ def _bfloat_to_float(b: ir.IRBuilder, bits: ir.Value) -> ir.Value:
     return b.bitcast(b.shl(b.zext(bits, _I), _constant(_I, 16)), _F)
 
 
+def _load_pair(b: ir.IRBuilder, address: ir.Value) -> ir.Value:
+    eight = ir.VectorType(F64, LANES // 2)
+    return b.bitcast(_splat(b, load_unaligned(b, address, F64), eight), _F)
+
+
 _halves = ir.VectorType(I16, LANES)
 _bytes = ir.VectorType(I8, LANES)
 _address = types.int64
@@ -186,6 +191,7 @@ load_f16x16 = define(f32x16, (_address,), lambda b, p: _half_to_float(b, load_un
 load_bf16x16 = define(f32x16, (_address,), lambda b, p: _bfloat_to_float(b, load_unaligned(b, p, _halves)))
 load_u8x16 = define(i32x16, (_address,), lambda b, p: b.zext(load_unaligned(b, p, _bytes), _I))
 load_i8x16 = define(i32x16, (_address,), lambda b, p: b.sext(load_unaligned(b, p, _bytes), _I))
+load_pair = define(f32x16, (_address,), _load_pair)  # two floats, eight times over
 store_i32x16 = define(types.void, (_address, i32x16), store_unaligned)
 store_f32x16 = define(types.void, (_address, f32x16), store_unaligned)
 store_f16x16 = define(types.void, (_address, f32x16), lambda b, p, v: store_unaligned(b, p, float_to_half_bits(b, v)))
@@ -240,6 +246,18 @@ def _tree_sum(b: ir.IRBuilder, v: ir.Value) -> ir.Value:
     return b.extract_element(v, ir.Constant(I32, 0))
 
 
+def _sum_pairs(b: ir.IRBuilder, v: ir.Value) -> ir.Value:
+    """Lane i = lane 2i + lane 2i + 1, for eight lanes; the others are zero."""
+    indices = ir.VectorType(I32, LANES)
+
+    def every_second(first: int) -> ir.Value:
+        mask = [2 * i + first for i in range(LANES // 2)] + [LANES] * (LANES // 2)
+        return b.shuffle_vector(v, _constant(_F, 0.0), ir.Constant(indices, mask))
+
+    return b.fadd(every_second(0), every_second(1))
+
+
+sum_pairs = define(f32x16, (f32x16,), _sum_pairs)
 fma = define(f32x16, (f32x16, f32x16, f32x16), _fma)
 maximum = define(f32x16, (f32x16, f32x16), lambda b, x, y: b.select(b.fcmp_ordered(">", x, y), x, y))
 minimum = define(f32x16, (f32x16, f32x16), lambda b, x, y: b.select(b.fcmp_ordered("<", x, y), x, y))

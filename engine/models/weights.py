@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.errors import ModelFormatError, UnsupportedModelError
 from engine.gguf import GGUFReader, TensorInfo, TensorType, dequantise
-from engine.kernels.layout import FLOAT_TYPES, GROUP, PACKED_BLOCKS, packed_group_bytes
+from engine.kernels.layout import FLOAT_TYPES, GROUP, NARROW_ROWS, PACKED_BLOCKS, packed_group_bytes
 from engine.memory import Buffer, Memory, view
 
 
@@ -99,6 +99,8 @@ class Weights:
             tensor = TensorInfo(name, tensor.type, (1, n_inputs), tensor.n_bytes, tensor.file_index, tensor.offset)
         self._check_shape(tensor, (n_rows, n_inputs))
         type_name = self._type_name(tensor, n_inputs)
+        if type_name == "F32" and n_rows <= NARROW_ROWS and n_inputs % 8 == 0:
+            type_name = "F32x8"
         shape = Matrix(name, type_name, n_rows, n_inputs, 0)
         address = self.memory.allocate(name, shape.n_bytes, "weights").address
         matrix = Matrix(name, type_name, n_rows, n_inputs, address)
@@ -167,8 +169,9 @@ class Weights:
     def _type_name(tensor: TensorInfo, n_inputs: int) -> str:
         name = tensor.type.name
         if name not in PACKED_BLOCKS:
+            known = [known for known in PACKED_BLOCKS if known in TensorType.__members__]
             raise UnsupportedModelError(
-                f"The tensor {tensor.name} has the type {name}; this version runs {', '.join(PACKED_BLOCKS)}."
+                f"The tensor {tensor.name} has the type {name}; this version runs {', '.join(known)}."
             )
         if n_inputs % max(4, PACKED_BLOCKS[name][0]):
             raise UnsupportedModelError(f"The rows of {tensor.name} ({n_inputs} values) are no whole {name} blocks.")

@@ -20,7 +20,7 @@ from engine.kernels.layout import (
 from engine.kernels.library import KernelLibrary
 
 Array = np.ndarray[Any, Any]
-TYPES = list(PACKED_BLOCKS)
+TYPES = [name for name in PACKED_BLOCKS if name in TensorType.__members__]
 QUANTISED = [name for name in TYPES if name not in FLOAT_TYPES]
 BLOCK_SIZES = {name: max(4, PACKED_BLOCKS[name][0]) for name in TYPES}  # n_inputs is a multiple of this
 

@@ -209,3 +209,20 @@ def test_tiers_agree_closely(libraries: list[KernelLibrary], name: str) -> None:
         results.append(matmul(library, name, packed, given_x, 1024, unit=4))
     for other in results[1:]:
         assert np.abs(other - results[0]).max() <= 1e-5 * np.abs(results[0]).max()
+
+
+@pytest.mark.parametrize("n_rows", [1, 5, 8])
+@pytest.mark.parametrize("n_inputs", [8, 40, 4096])
+def test_few_rows_of_floats_lie_in_half_the_space(library: KernelLibrary, n_rows: int, n_inputs: int) -> None:
+    rng = np.random.default_rng(9)
+    weights = rng.standard_normal((n_rows, n_inputs), np.float32)
+    x = rng.standard_normal((3, n_inputs), np.float32)
+    bias = rng.standard_normal(16).astype(np.float32)
+    packed = repack(library, "F32x8", weights.view(np.uint8), n_inputs)
+    assert packed.nbytes == 32 * n_inputs
+
+    out = matmul(library, "matmul_F32x8", packed, x, n_inputs, bias=bias)
+
+    expected = np.tile(bias, (3, 1)).astype(np.float64)
+    expected[:, :n_rows] += x.astype(np.float64) @ weights.T
+    np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-5 * np.sqrt(n_inputs))
