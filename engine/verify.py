@@ -21,6 +21,7 @@ from engine.kernels.layout import (
     ITEM_BYTES,
     PACKED_BLOCKS,
     PAGE,
+    TILE_ROWS,
     activation_row_bytes,
     kv_head_bytes,
     packed_group_bytes,
@@ -200,8 +201,12 @@ def _add(op: Operation, o: dict[str, int], facts: _Facts) -> Iterator[Reach]:
 
 def _gather_rows(op: Operation, o: dict[str, int], facts: _Facts) -> Iterator[Reach]:
     _one_a_row(op)
-    _same(op, "rows", o["rows"], facts.limits.arrays["rows"])
-    _fits(op, op.extent.most, facts.limits.max_outputs)
+    if o["rows"] == facts.group.get("pair_tokens"):
+        _same(op, "extent", op.extent.cell, facts.group["n_pairs"])
+        _fits(op, op.extent.most, facts.limits.max_pairs)
+    else:
+        _same(op, "rows", o["rows"], facts.limits.arrays["rows"])
+        _fits(op, op.extent.most, facts.limits.max_outputs)
     _whole(op, o["stride"], 64)
     yield Reach("x", o["stride"] * facts.limits.max_tokens)
     yield Reach("rows", 4 * op.extent.most)
@@ -236,10 +241,9 @@ def _matmul(op: Operation, o: dict[str, int], facts: _Facts) -> Iterator[Reach]:
         yield Reach("weights", 8 * group["n_experts"])
     else:
         yield Reach("weights", weights_end)
-    if o["gather"]:
-        _same(op, "gather", o["gather"], group.get("pair_tokens") if o["items"] else None)
-        yield Reach("gather", 4 * rows)
-    yield Reach("x", o["x_stride"] * (limits.max_tokens if o["gather"] else rows))
+    if o["rows_at_once"] < 1:
+        raise PlanError(f"The operation {op.kernel} takes {o['rows_at_once']} rows at once; it would never end.")
+    yield Reach("x", o["x_stride"] * (rows if floats else rows + TILE_ROWS - 1))
     yield Reach("out", o["out_stride"] * rows, writes=True)
     if o["bias"]:
         yield Reach("bias", 64 * o["n_groups"])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import platform
 import re
 from functools import cache
 from pathlib import Path
 
 _CPUINFO = Path("/proc/cpuinfo")
+_SYS_ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _XFEATURE_XTILEDATA = 158, 0x1023, 18
 _CORE_LISTS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 
 
@@ -20,6 +23,14 @@ def cpu_flags() -> frozenset[str]:
         return frozenset()
     found = re.search(r"^(?:flags|Features)\s*:(.*)$", text, re.MULTILINE)
     return frozenset(found.group(1).split()) if found else frozenset()
+
+
+@cache
+def may_use_tiles() -> bool:
+    """Ask Linux for AMX tile registers, which a process must do once (Documentation/arch/x86/xstate.rst)."""
+    if platform.system() != "Linux" or platform.machine() != "x86_64" or "amx_tile" not in cpu_flags():
+        return False
+    return bool(ctypes.CDLL(None).syscall(_SYS_ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _XFEATURE_XTILEDATA) == 0)
 
 
 def usable_cores() -> int:

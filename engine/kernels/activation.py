@@ -5,16 +5,17 @@ in -127..127 and low in -8..7, two signed bytes that vpdpbusd takes. Twelve bits
 times smaller than that of the 8-bit blocks common elsewhere, for arithmetic that waits for memory anyway.
 
     row   n_blocks lines of 64 bytes: 32 high parts, 32 low parts
-          n_blocks float32 scales
-          n_blocks pairs of int32: the sums of q over each half of the block
+          n_blocks float32: scales
+          n_blocks float32: -scale * (sum of q), which the minima of weights are multiplied with
+          n_blocks pairs of float32: the same for each half of the block
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from engine.kernels.layout import BLOCK, LINE_BYTES
-from engine.kernels.memory import store_f32, store_i32
+from engine.kernels.layout import BLOCK, HALF_SUMS, LINE_BYTES, SCALES, SUMS
+from engine.kernels.memory import store_f32
 from engine.kernels.registry import device, kernel
 from engine.kernels.simd import (
     absolute,
@@ -57,10 +58,11 @@ def quantise_block(x, row, block, n_blocks):
     store_i8x16(line + 16, high1)
     store_i8x16(line + 32, q0 - shift_left(high0, 4))
     store_i8x16(line + 48, q1 - shift_left(high1, 4))
-    store_f32(row + LINE_BYTES * n_blocks + 4 * block, largest / np.float32(LARGEST))
-    sums = row + (LINE_BYTES + 4) * n_blocks + 8 * block
-    store_i32(sums, reduce_sum_i32(q0))
-    store_i32(sums + 4, reduce_sum_i32(q1))
+    scale, first_sum, second_sum = largest / np.float32(LARGEST), reduce_sum_i32(q0), reduce_sum_i32(q1)
+    store_f32(row + SCALES * n_blocks + 4 * block, scale)
+    store_f32(row + SUMS * n_blocks + 4 * block, -scale * np.float32(first_sum + second_sum))
+    store_f32(row + HALF_SUMS * n_blocks + 8 * block, -scale * np.float32(first_sum))
+    store_f32(row + HALF_SUMS * n_blocks + 8 * block + 4, -scale * np.float32(second_sum))
 
 
 @kernel

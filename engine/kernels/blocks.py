@@ -26,10 +26,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.kernels.layout import LINE_BYTES
+from engine.kernels.layout import HALF_SUMS, LINE_BYTES, SCALES, SUMS
 from engine.kernels.memory import load_f32, load_i32, prefetch
 from engine.kernels.registry import device
 from engine.kernels.simd import (
+    HAS_AMX,
     HAS_VNNI512,
     dot_u8i8,
     dot_u8i12,
@@ -130,10 +131,10 @@ def six_bit_quads(p):
 
 
 @device
-def _dot_half_bytes(q0, q1, q2, q3, line, start):
-    """`start` + the integer dot products of four quads with 16 activations whose high parts begin at `line`."""
+def _dot_half_bytes(q0, q1, q2, q3, line):
+    """The integer dot products of four quads with the 16 activations whose high parts begin at `line`."""
     high = dot_u8i8(zero_i32x16(), q0, splat_i32(load_i32(line)))
-    low = dot_u8i8(start, q0, splat_i32(load_i32(line + 32)))
+    low = dot_u8i8(zero_i32x16(), q0, splat_i32(load_i32(line + 32)))
     high = dot_u8i8(high, q1, splat_i32(load_i32(line + 4)))
     low = dot_u8i8(low, q1, splat_i32(load_i32(line + 36)))
     high = dot_u8i8(high, q2, splat_i32(load_i32(line + 8)))
@@ -144,8 +145,8 @@ def _dot_half_bytes(q0, q1, q2, q3, line, start):
 
 
 @device
-def _dot_half_words(q0, q1, q2, q3, line, start):
-    total = dot_u8i12(start, q0, splat_i32(load_i32(line)), splat_i32(load_i32(line + 32)))
+def _dot_half_words(q0, q1, q2, q3, line):
+    total = dot_u8i12(zero_i32x16(), q0, splat_i32(load_i32(line)), splat_i32(load_i32(line + 32)))
     total = dot_u8i12(total, q1, splat_i32(load_i32(line + 4)), splat_i32(load_i32(line + 36)))
     total = dot_u8i12(total, q2, splat_i32(load_i32(line + 8)), splat_i32(load_i32(line + 40)))
     return dot_u8i12(total, q3, splat_i32(load_i32(line + 12)), splat_i32(load_i32(line + 44)))
@@ -155,21 +156,22 @@ dot_half = _dot_half_bytes if HAS_VNNI512 else _dot_half_words
 
 
 @device
-def dot_quads(q, line, start):
-    """`start` + the integer dot products of a block's eight quads with the 32 activations of `line`."""
-    return dot_half(q[0], q[1], q[2], q[3], line, start) + dot_half(q[4], q[5], q[6], q[7], line + 16, zero_i32x16())
+def dot_quads(q, line):
+    """The integer dot products of a block's eight quads with the 32 activations of `line`."""
+    return dot_half(q[0], q[1], q[2], q[3], line) + dot_half(q[4], q[5], q[6], q[7], line + 16)
 
 
 @device
-def offset_start(sums, offset):
-    """What an offset of the weights adds to a block's dot product: -offset times the sum of its activations."""
-    return splat_i32(-offset * (load_i32(sums) + load_i32(sums + 4)))
+def scaled(total, dot, scale, x_scale, minima, x_sum):
+    """Add a block to the sums: scale * x_scale * dot, less the minima times the sum of the activations (in `x_sum`)."""
+    total = fma(to_f32(dot), scale * splat_f32(load_f32(x_scale)), total)
+    return fma(minima, splat_f32(load_f32(x_sum)), total)
 
 
 @device
-def subtract_minima(total, minima, x_scale, sums):
-    activation_sum = x_scale * np.float32(load_i32(sums) + load_i32(sums + 4))
-    return fma(minima, splat_f32(-activation_sum), total)
+def times(scale, offset):
+    """The minimum of weights that are kept with an offset: scale * offset."""
+    return scale * splat_f32(np.float32(offset))
 
 
 # Dot products of one packed group with one row of quantised activations: (weights, row, n_inputs, start) -> 16 sums ---
@@ -178,97 +180,91 @@ def subtract_minima(total, minima, x_scale, sums):
 @device
 def dot_q4_0(w, x, n_inputs, total):
     n_blocks = n_inputs // 32
-    scales, sums = x + LINE_BYTES * n_blocks, x + (LINE_BYTES + 4) * n_blocks
+    scales, sums = x + SCALES * n_blocks, x + SUMS * n_blocks
     for _ in range(n_blocks):
         ahead = w + AHEAD
         prefetch(ahead), prefetch(ahead + 64), prefetch(ahead + 128), prefetch(ahead + 192), prefetch(ahead + 256)
-        dot = dot_quads(nibble_quads(w + 32), x, offset_start(sums, 8))
-        total = fma(to_f32(dot), load_f16x16(w) * splat_f32(load_f32(scales)), total)
-        w, x, scales, sums = w + 288, x + LINE_BYTES, scales + 4, sums + 8
+        scale = load_f16x16(w)
+        total = scaled(total, dot_quads(nibble_quads(w + 32), x), scale, scales, times(scale, 8), sums)
+        w, x, scales, sums = w + 288, x + LINE_BYTES, scales + 4, sums + 4
     return total
 
 
 @device
 def dot_q4_1(w, x, n_inputs, total):
     n_blocks = n_inputs // 32
-    scales, sums = x + LINE_BYTES * n_blocks, x + (LINE_BYTES + 4) * n_blocks
+    scales, sums = x + SCALES * n_blocks, x + SUMS * n_blocks
     for _ in range(n_blocks):
         ahead = w + AHEAD
         prefetch(ahead), prefetch(ahead + 64), prefetch(ahead + 128), prefetch(ahead + 192), prefetch(ahead + 256)
-        dot = dot_quads(nibble_quads(w + 64), x, zero_i32x16())
-        x_scale = load_f32(scales)
-        total = fma(to_f32(dot), load_f16x16(w) * splat_f32(x_scale), total)
-        total = subtract_minima(total, zero_f32x16() - load_f16x16(w + 32), x_scale, sums)
-        w, x, scales, sums = w + 320, x + LINE_BYTES, scales + 4, sums + 8
+        minima = zero_f32x16() - load_f16x16(w + 32)
+        total = scaled(total, dot_quads(nibble_quads(w + 64), x), load_f16x16(w), scales, minima, sums)
+        w, x, scales, sums = w + 320, x + LINE_BYTES, scales + 4, sums + 4
     return total
 
 
 @device
 def dot_q5_0(w, x, n_inputs, total):
     n_blocks = n_inputs // 32
-    scales, sums = x + LINE_BYTES * n_blocks, x + (LINE_BYTES + 4) * n_blocks
+    scales, sums = x + SCALES * n_blocks, x + SUMS * n_blocks
     for _ in range(n_blocks):
         ahead = w + AHEAD
         prefetch(ahead), prefetch(ahead + 64), prefetch(ahead + 128), prefetch(ahead + 192), prefetch(ahead + 256)
         prefetch(ahead + 320)
-        dot = dot_quads(five_bit_quads(w + 32), x, offset_start(sums, 16))
-        total = fma(to_f32(dot), load_f16x16(w) * splat_f32(load_f32(scales)), total)
-        w, x, scales, sums = w + 352, x + LINE_BYTES, scales + 4, sums + 8
+        scale = load_f16x16(w)
+        total = scaled(total, dot_quads(five_bit_quads(w + 32), x), scale, scales, times(scale, 16), sums)
+        w, x, scales, sums = w + 352, x + LINE_BYTES, scales + 4, sums + 4
     return total
 
 
 @device
 def dot_q5_1(w, x, n_inputs, total):
     n_blocks = n_inputs // 32
-    scales, sums = x + LINE_BYTES * n_blocks, x + (LINE_BYTES + 4) * n_blocks
+    scales, sums = x + SCALES * n_blocks, x + SUMS * n_blocks
     for _ in range(n_blocks):
         ahead = w + AHEAD
         prefetch(ahead), prefetch(ahead + 64), prefetch(ahead + 128), prefetch(ahead + 192), prefetch(ahead + 256)
         prefetch(ahead + 320)
-        dot = dot_quads(five_bit_quads(w + 64), x, zero_i32x16())
-        x_scale = load_f32(scales)
-        total = fma(to_f32(dot), load_f16x16(w) * splat_f32(x_scale), total)
-        total = subtract_minima(total, zero_f32x16() - load_f16x16(w + 32), x_scale, sums)
-        w, x, scales, sums = w + 384, x + LINE_BYTES, scales + 4, sums + 8
+        minima = zero_f32x16() - load_f16x16(w + 32)
+        total = scaled(total, dot_quads(five_bit_quads(w + 64), x), load_f16x16(w), scales, minima, sums)
+        w, x, scales, sums = w + 384, x + LINE_BYTES, scales + 4, sums + 4
     return total
 
 
 @device
 def dot_q8_0(w, x, n_inputs, total):
     n_blocks = n_inputs // 32
-    scales, sums = x + LINE_BYTES * n_blocks, x + (LINE_BYTES + 4) * n_blocks
+    scales, sums = x + SCALES * n_blocks, x + SUMS * n_blocks
     for _ in range(n_blocks):
         ahead = w + AHEAD
         prefetch(ahead), prefetch(ahead + 64), prefetch(ahead + 128), prefetch(ahead + 192), prefetch(ahead + 256)
         prefetch(ahead + 320), prefetch(ahead + 384), prefetch(ahead + 448), prefetch(ahead + 512)
-        dot = dot_quads(byte_quads(w + 32), x, offset_start(sums, 128))
-        total = fma(to_f32(dot), load_f16x16(w) * splat_f32(load_f32(scales)), total)
-        w, x, scales, sums = w + 544, x + LINE_BYTES, scales + 4, sums + 8
+        scale = load_f16x16(w)
+        total = scaled(total, dot_quads(byte_quads(w + 32), x), scale, scales, times(scale, 128), sums)
+        w, x, scales, sums = w + 544, x + LINE_BYTES, scales + 4, sums + 4
     return total
 
 
 @device
 def dot_q4_k(w, x, n_inputs, total):
     n_blocks = n_inputs // 32
-    scales, sums = x + LINE_BYTES * n_blocks, x + (LINE_BYTES + 4) * n_blocks
+    scales, sums = x + SCALES * n_blocks, x + SUMS * n_blocks
     for _ in range(n_inputs // 256):
         d, d_min = load_f16x16(w), load_f16x16(w + 32)
         w += 64
         for _ in range(8):
             ahead = w + AHEAD
             prefetch(ahead), prefetch(ahead + 64), prefetch(ahead + 128), prefetch(ahead + 192), prefetch(ahead + 256)
-            dot = dot_quads(nibble_quads(w + 32), x, zero_i32x16())
-            x_scale = load_f32(scales)
-            total = fma(to_f32(dot), d * to_f32(load_u8x16(w)) * splat_f32(x_scale), total)
-            total = subtract_minima(total, d_min * to_f32(load_u8x16(w + 16)), x_scale, sums)
-            w, x, scales, sums = w + 288, x + LINE_BYTES, scales + 4, sums + 8
+            scale, minima = d * to_f32(load_u8x16(w)), d_min * to_f32(load_u8x16(w + 16))
+            total = scaled(total, dot_quads(nibble_quads(w + 32), x), scale, scales, minima, sums)
+            w, x, scales, sums = w + 288, x + LINE_BYTES, scales + 4, sums + 4
     return total
 
 
 @device
 def dot_q5_k(w, x, n_inputs, total):
     n_blocks = n_inputs // 32
-    scales, sums = x + LINE_BYTES * n_blocks, x + (LINE_BYTES + 4) * n_blocks
+    scales, sums = x + SCALES * n_blocks, x + SUMS * n_blocks
     for _ in range(n_inputs // 256):
         d, d_min = load_f16x16(w), load_f16x16(w + 32)
         w += 64
@@ -276,18 +272,16 @@ def dot_q5_k(w, x, n_inputs, total):
             ahead = w + AHEAD
             prefetch(ahead), prefetch(ahead + 64), prefetch(ahead + 128), prefetch(ahead + 192), prefetch(ahead + 256)
             prefetch(ahead + 320)
-            dot = dot_quads(five_bit_quads(w + 32), x, zero_i32x16())
-            x_scale = load_f32(scales)
-            total = fma(to_f32(dot), d * to_f32(load_u8x16(w)) * splat_f32(x_scale), total)
-            total = subtract_minima(total, d_min * to_f32(load_u8x16(w + 16)), x_scale, sums)
-            w, x, scales, sums = w + 352, x + LINE_BYTES, scales + 4, sums + 8
+            scale, minima = d * to_f32(load_u8x16(w)), d_min * to_f32(load_u8x16(w + 16))
+            total = scaled(total, dot_quads(five_bit_quads(w + 32), x), scale, scales, minima, sums)
+            w, x, scales, sums = w + 352, x + LINE_BYTES, scales + 4, sums + 4
     return total
 
 
 @device
 def dot_q6_k(w, x, n_inputs, total):
     n_blocks = n_inputs // 32
-    scales, sums = x + LINE_BYTES * n_blocks, x + (LINE_BYTES + 4) * n_blocks
+    scales, sums = x + SCALES * n_blocks, x + HALF_SUMS * n_blocks
     for _ in range(n_inputs // 256):
         d = load_f16x16(w)
         w += 32
@@ -296,11 +290,10 @@ def dot_q6_k(w, x, n_inputs, total):
             prefetch(ahead), prefetch(ahead + 64), prefetch(ahead + 128), prefetch(ahead + 192), prefetch(ahead + 256)
             prefetch(ahead + 320), prefetch(ahead + 384)
             q = six_bit_quads(w + 32)
-            x_scale = splat_f32(load_f32(scales))
-            first = dot_half(q[0], q[1], q[2], q[3], x, splat_i32(-32 * load_i32(sums)))
-            second = dot_half(q[4], q[5], q[6], q[7], x + 16, splat_i32(-32 * load_i32(sums + 4)))
-            total = fma(to_f32(first), d * to_f32(load_i8x16(w)) * x_scale, total)
-            total = fma(to_f32(second), d * to_f32(load_i8x16(w + 16)) * x_scale, total)
+            scale = d * to_f32(load_i8x16(w))
+            total = scaled(total, dot_half(q[0], q[1], q[2], q[3], x), scale, scales, times(scale, 32), sums)
+            scale = d * to_f32(load_i8x16(w + 16))
+            total = scaled(total, dot_half(q[4], q[5], q[6], q[7], x + 16), scale, scales, times(scale, 32), sums + 4)
             w, x, scales, sums = w + 416, x + LINE_BYTES, scales + 4, sums + 8
     return total
 
@@ -309,7 +302,8 @@ def dot_q6_k(w, x, n_inputs, total):
 
 
 @device
-def store_quads(target, q):
+def store_quads(quads, block, q):
+    target = quads + 512 * block
     store_i32x16(target, q[0])
     store_i32x16(target + 64, q[1])
     store_i32x16(target + 128, q[2])
@@ -321,17 +315,40 @@ def store_quads(target, q):
 
 
 @device
+def store_double_quads(quads, block, q):
+    """Four-bit weights for one tile product: 16 q for the activations' high parts, then q for their low parts."""
+    high = (
+        shift_left(q[0], 4),
+        shift_left(q[1], 4),
+        shift_left(q[2], 4),
+        shift_left(q[3], 4),
+        shift_left(q[4], 4),
+        shift_left(q[5], 4),
+        shift_left(q[6], 4),
+        shift_left(q[7], 4),
+    )
+    store_quads(quads, 2 * block, high)
+    store_quads(quads, 2 * block + 1, q)
+
+
+store_nibble_quads = store_double_quads if HAS_AMX else store_quads
+NIBBLE_BLOCK_BYTES, NIBBLE_PLACE = (1024, 512) if HAS_AMX else (512, 0)  # of four-bit quads in unpacked groups
+
+
+@device
 def unpack_q4_0(w, n_inputs, quads, scales, minima):
     for block in range(n_inputs // 32):
-        store_quads(quads + 512 * block, nibble_quads(w + 32))
-        store_f32x16(scales + 64 * block, load_f16x16(w))
+        store_nibble_quads(quads, block, nibble_quads(w + 32))
+        scale = load_f16x16(w)
+        store_f32x16(scales + 64 * block, scale)
+        store_f32x16(minima + 64 * block, times(scale, 8))
         w += 288
 
 
 @device
 def unpack_q4_1(w, n_inputs, quads, scales, minima):
     for block in range(n_inputs // 32):
-        store_quads(quads + 512 * block, nibble_quads(w + 64))
+        store_nibble_quads(quads, block, nibble_quads(w + 64))
         store_f32x16(scales + 64 * block, load_f16x16(w))
         store_f32x16(minima + 64 * block, zero_f32x16() - load_f16x16(w + 32))
         w += 320
@@ -340,15 +357,17 @@ def unpack_q4_1(w, n_inputs, quads, scales, minima):
 @device
 def unpack_q5_0(w, n_inputs, quads, scales, minima):
     for block in range(n_inputs // 32):
-        store_quads(quads + 512 * block, five_bit_quads(w + 32))
-        store_f32x16(scales + 64 * block, load_f16x16(w))
+        store_quads(quads, block, five_bit_quads(w + 32))
+        scale = load_f16x16(w)
+        store_f32x16(scales + 64 * block, scale)
+        store_f32x16(minima + 64 * block, times(scale, 16))
         w += 352
 
 
 @device
 def unpack_q5_1(w, n_inputs, quads, scales, minima):
     for block in range(n_inputs // 32):
-        store_quads(quads + 512 * block, five_bit_quads(w + 64))
+        store_quads(quads, block, five_bit_quads(w + 64))
         store_f32x16(scales + 64 * block, load_f16x16(w))
         store_f32x16(minima + 64 * block, zero_f32x16() - load_f16x16(w + 32))
         w += 384
@@ -357,8 +376,10 @@ def unpack_q5_1(w, n_inputs, quads, scales, minima):
 @device
 def unpack_q8_0(w, n_inputs, quads, scales, minima):
     for block in range(n_inputs // 32):
-        store_quads(quads + 512 * block, byte_quads(w + 32))
-        store_f32x16(scales + 64 * block, load_f16x16(w))
+        store_quads(quads, block, byte_quads(w + 32))
+        scale = load_f16x16(w)
+        store_f32x16(scales + 64 * block, scale)
+        store_f32x16(minima + 64 * block, times(scale, 128))
         w += 544
 
 
@@ -368,7 +389,7 @@ def unpack_q4_k(w, n_inputs, quads, scales, minima):
         if block % 8 == 0:
             d, d_min = load_f16x16(w), load_f16x16(w + 32)
             w += 64
-        store_quads(quads + 512 * block, nibble_quads(w + 32))
+        store_nibble_quads(quads, block, nibble_quads(w + 32))
         store_f32x16(scales + 64 * block, d * to_f32(load_u8x16(w)))
         store_f32x16(minima + 64 * block, d_min * to_f32(load_u8x16(w + 16)))
         w += 288
@@ -380,7 +401,7 @@ def unpack_q5_k(w, n_inputs, quads, scales, minima):
         if block % 8 == 0:
             d, d_min = load_f16x16(w), load_f16x16(w + 32)
             w += 64
-        store_quads(quads + 512 * block, five_bit_quads(w + 32))
+        store_quads(quads, block, five_bit_quads(w + 32))
         store_f32x16(scales + 64 * block, d * to_f32(load_u8x16(w)))
         store_f32x16(minima + 64 * block, d_min * to_f32(load_u8x16(w + 16)))
         w += 352
@@ -392,9 +413,12 @@ def unpack_q6_k(w, n_inputs, quads, scales, minima):
         if block % 8 == 0:
             d = load_f16x16(w)
             w += 32
-        store_quads(quads + 512 * block, six_bit_quads(w + 32))
-        store_f32x16(scales + 128 * block, d * to_f32(load_i8x16(w)))
-        store_f32x16(scales + 128 * block + 64, d * to_f32(load_i8x16(w + 16)))
+        store_quads(quads, block, six_bit_quads(w + 32))
+        first, second = d * to_f32(load_i8x16(w)), d * to_f32(load_i8x16(w + 16))
+        store_f32x16(scales + 128 * block, first)
+        store_f32x16(scales + 128 * block + 64, second)
+        store_f32x16(minima + 128 * block, times(first, 32))
+        store_f32x16(minima + 128 * block + 64, times(second, 32))
         w += 416
 
 

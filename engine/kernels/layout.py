@@ -36,14 +36,18 @@ STAGE_STOP = 0x7FFFFFFE
 # activations, quantised to 12 bits in blocks of 32 inputs (see activation.py)
 BLOCK = 32
 LINE_BYTES = 64  # 32 high parts, 32 low parts
-SCALE_BYTES = 4
-SUM_BYTES = 8  # two int32: the sum of each half block
+SCALES, SUMS, HALF_SUMS = 64, 68, 72  # times the number of blocks: where these begin in a row
+ROW_BLOCK_BYTES = 80
+TILE_ROWS = 16  # rows that a tile product reads at once; it may read that many, less one, beyond the last
 
 
 def activation_row_bytes(n_inputs: int) -> int:
-    """Bytes of one row of `n_inputs` quantised activations: lines, scales, sums; a multiple of 64."""
-    n_blocks = -(-n_inputs // BLOCK)
-    return -(-n_blocks * (LINE_BYTES + SCALE_BYTES + SUM_BYTES) // 64) * 64
+    """Bytes of one row of `n_inputs` quantised activations: lines, scales, sums.
+
+    An odd number of cache lines, so that equal places of neighbouring rows lie in different sets of the cache.
+    """
+    n_lines = -(-n_inputs // BLOCK * ROW_BLOCK_BYTES // 64)
+    return (n_lines | 1) * 64
 
 
 GROUP = 16  # rows of a packed weight matrix that lie together
@@ -65,6 +69,7 @@ PACKED_BLOCKS = {
     "Q6_K": (256, 32, 8, 416),
 }
 NARROW_ROWS = 8  # a float32 matrix of so few rows (the router of eight experts) is packed as F32x8
+TILE_BYTES = 8192  # before the unpacked weights: the tile configuration and room for results
 FLOAT_TYPES = ("F32", "F32x8", "F16", "BF16")
 
 
@@ -75,8 +80,8 @@ def packed_group_bytes(type_name: str, n_inputs: int) -> int:
 
 
 def unpacked_bytes(n_inputs: int) -> int:
-    """Bytes of scratch that 16 rows of `n_inputs` weights take when unpacked to bytes, scales and minima."""
-    return n_inputs * (16 + 4 + 2)
+    """Bytes of scratch that 16 rows of `n_inputs` weights take when unpacked to tiles, scales and minima."""
+    return TILE_BYTES + n_inputs * (32 + 4 + 4)
 
 
 C_SYMBOLS = ("memcpy", "memset", "exp", "expf", "sched_yield", "syscall")  # all that kernels call outside of themselves

@@ -28,10 +28,11 @@ from numba.extending import intrinsic, lower_builtin, models, register_model
 llvm.set_option("colibri", "-addr-sink-using-gep=false")
 
 TIER = os.environ.get("COLIBRI_BUILD_TIER", "generic")
-HAS_F16C = TIER in ("avx512", "avx2")
-HAS_FMA = TIER in ("avx512", "avx2")
-HAS_AVX2 = TIER in ("avx512", "avx2")
-HAS_VNNI512 = TIER == "avx512"
+HAS_F16C = TIER in ("amx", "avx512", "avx2")
+HAS_FMA = TIER in ("amx", "avx512", "avx2")
+HAS_AVX2 = TIER in ("amx", "avx512", "avx2")
+HAS_VNNI512 = TIER in ("amx", "avx512")
+HAS_AMX = TIER == "amx"
 IS_X86 = platform.machine() in ("x86_64", "AMD64")
 
 I8, I16, I32, I64 = (ir.IntType(bits) for bits in (8, 16, 32, 64))
@@ -102,6 +103,11 @@ def _splat(builder: ir.IRBuilder, scalar: ir.Value, vector: ir.VectorType) -> ir
     undefined = ir.Constant(vector, ir.Undefined)
     one = builder.insert_element(undefined, scalar, ir.Constant(I32, 0))
     return builder.shuffle_vector(one, undefined, _constant(ir.VectorType(I32, vector.count), 0))
+
+
+def splatted(builder: ir.IRBuilder, scalar: ir.Value) -> ir.Value:
+    """A float in all lanes."""
+    return _splat(builder, scalar, _F)
 
 
 # Arithmetic operators on the two vector types -----------------------------------------------------------------------
@@ -222,7 +228,7 @@ high_nibbles = define(i32x16, (i32x16,), lambda b, v: b.and_(b.lshr(v, _constant
 # Floating-point operations ------------------------------------------------------------------------------------------
 
 
-def _fma(b: ir.IRBuilder, x: ir.Value, y: ir.Value, z: ir.Value) -> ir.Value:
+def fused(b: ir.IRBuilder, x: ir.Value, y: ir.Value, z: ir.Value) -> ir.Value:
     """x * y + z, rounded once where the tier has FMA, twice elsewhere (a software fma would be far slower)."""
     return call_llvm(b, "llvm.fma.v16f32", _F, [x, y, z]) if HAS_FMA else b.fadd(b.fmul(x, y), z)
 
@@ -258,7 +264,7 @@ def _sum_pairs(b: ir.IRBuilder, v: ir.Value) -> ir.Value:
 
 
 sum_pairs = define(f32x16, (f32x16,), _sum_pairs)
-fma = define(f32x16, (f32x16, f32x16, f32x16), _fma)
+fma = define(f32x16, (f32x16, f32x16, f32x16), fused)
 maximum = define(f32x16, (f32x16, f32x16), lambda b, x, y: b.select(b.fcmp_ordered(">", x, y), x, y))
 minimum = define(f32x16, (f32x16, f32x16), lambda b, x, y: b.select(b.fcmp_ordered("<", x, y), x, y))
 absolute = define(f32x16, (f32x16,), lambda b, v: call_llvm(b, "llvm.fabs.v16f32", _F, [v]))

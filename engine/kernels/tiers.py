@@ -7,7 +7,7 @@ import platform
 from dataclasses import dataclass
 
 from engine.errors import KernelBuildError
-from engine.hardware.cpu import cpu_flags
+from engine.hardware.cpu import cpu_flags, may_use_tiles
 
 ISA_VARIABLE = "COLIBRI_ISA"
 
@@ -23,15 +23,17 @@ class Tier:
 
     @property
     def available(self) -> bool:
-        return self.needs <= cpu_flags()
+        return self.needs <= cpu_flags() and ("amx_tile" not in self.needs or may_use_tiles())
 
 
 _AVX2 = frozenset({"avx2", "fma", "f16c", "bmi1", "bmi2"})
+_AMX = frozenset({"amx_tile", "amx_int8"})
 _AVX512 = _AVX2 | {"avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512cd", "avx512_vnni"}
 
 TIERS = {
     tier.name: tier
     for tier in (
+        Tier("amx", "cascadelake", "+amx-tile,+amx-int8", frozenset(_AVX512 | _AMX)),
         Tier("avx512", "cascadelake", "", frozenset(_AVX512)),
         Tier("avx2", "haswell", "", _AVX2),
         Tier("generic", "generic" if platform.machine() not in ("x86_64", "AMD64") else "x86-64", "", frozenset()),

@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.batch import Batch
 from engine.config import EngineConfig
-from engine.kernels.layout import ITEM_BYTES, activation_row_bytes, kv_head_bytes
+from engine.kernels.layout import ITEM_BYTES, TILE_ROWS, activation_row_bytes, kv_head_bytes, unpacked_bytes
 from engine.kernels.library import KernelLibrary
 from engine.memory import Buffer, Memory, view
 from engine.models.hyperparameters import Hyperparameters
@@ -21,6 +21,7 @@ _TOKEN_TILE = 128  # activation rows that one chunk of a matrix product takes
 _LEAST_CHUNK_BYTES, _MOST_CHUNK_BYTES = 8 << 10, 128 << 10
 _CHUNKS_PER_WORKER = 8
 _SWIGLU_COLUMNS = 512
+_CACHED_ACTIVATION_BYTES = 1 << 20  # activation rows that go through all weights of a chunk before the next ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +87,11 @@ class Builder:
         if not (rounded and self._rounds):
             return Rows(n, plain.address, stride)
         rounded_stride = activation_row_bytes(n)
-        return Rows(
-            n, plain.address, stride, self._buffer(f"{name}, rounded", rounded_stride * n_rows).address, rounded_stride
-        )
+        return Rows(n, plain.address, stride, self._rounded_buffer(name, n_rows, rounded_stride), rounded_stride)
+
+    def _rounded_buffer(self, name: str, n_rows: int, stride: int) -> int:
+        """Rounded activations, with room for the rows that a tile product reads beyond the last."""
+        return self._buffer(f"{name}, rounded", stride * (n_rows + TILE_ROWS - 1)).address
 
     def _buffer(self, name: str, n_bytes: int) -> Buffer:
         if name not in self._buffers:
@@ -207,7 +210,6 @@ class Builder:
         extent: Extent,
         offset: int = 0,
         bias: int = 0,
-        gather: int = 0,
         items: int = 0,
     ) -> None:
         takes_rounded = not matrix.is_float and bool(x.rounded)
@@ -217,7 +219,9 @@ class Builder:
         groups_per_chunk = min(max(1, chunk_bytes // matrix.group_bytes), matrix.n_groups)
         row_chunks = -(-matrix.n_groups // groups_per_chunk)
         unit = 1 if items else _TOKEN_TILE
-        self._need_scratch(22 * matrix.n_inputs)
+        x_stride = x.rounded_stride if takes_rounded else x.stride
+        rows_at_once = min(max(_CACHED_ACTIVATION_BYTES // x_stride // TILE_ROWS, 1) * TILE_ROWS, _TOKEN_TILE)
+        self._need_scratch(unpacked_bytes(matrix.n_inputs))
         self.plan.add(
             kernel,
             Extent(extent.cell, extent.most, unit, row_chunks),
@@ -229,8 +233,8 @@ class Builder:
             row_chunks=row_chunks,
             n_inputs=matrix.n_inputs,
             x=x.rounded if takes_rounded else x.address,
-            x_stride=x.rounded_stride if takes_rounded else x.stride,
-            gather=gather,
+            x_stride=x_stride,
+            rows_at_once=rows_at_once,
             out=out.address,
             out_stride=out.stride,
             bias=bias,
@@ -388,11 +392,11 @@ class Builder:
         gate = self.rows("expert gate", hyper.n_expert_feed_forward, n_rows=n_pairs, rounded=True)
         up = self.rows("expert up", hyper.n_expert_feed_forward, n_rows=n_pairs)
         down = self.rows("expert outputs", hyper.n_embedding, n_rows=n_pairs)
-        pair_tokens = self._buffer("pair tokens", 4 * n_pairs).address
         experts = moe.experts
+        inputs = self._expert_inputs(x, experts, pairs)
         with self.plan.side_by_side("experts"):
-            self._expert_matmul(moe, experts.gate, x, gate, items, gather=pair_tokens)
-            self._expert_matmul(moe, experts.up, x, up, items, gather=pair_tokens)
+            self._expert_matmul(moe, experts.gate, inputs, gate, items)
+            self._expert_matmul(moe, experts.up, inputs, up, items)
             if n_shared:
                 shared_inner, shared_up = self._gate_up(x, prefix, "_shexp", n_shared)
             if shared_gate:
@@ -427,12 +431,23 @@ class Builder:
         elif n_shared:
             self.add_to_residual(shared)
 
-    def _expert_matmul(
-        self, moe: MoeLayer, matrix: Matrix, x: Rows, out: Rows, items: Extent, *, gather: int = 0
-    ) -> None:
+    def _expert_inputs(self, x: Rows, experts: ExpertLayer, pairs: Extent) -> Rows:
+        """The rows of x once for each (token, choice) pair, so that an expert's rows lie together."""
+        needs_floats = not x.rounded or experts.gate.is_float or experts.up.is_float
+        needs_rounded = bool(x.rounded) and not (experts.gate.is_float and experts.up.is_float)
+        plain = self._buffer("expert inputs", x.stride * pairs.most).address if needs_floats else 0
+        rounded = self._rounded_buffer("expert inputs", pairs.most, x.rounded_stride) if needs_rounded else 0
+        pair_tokens = self._buffer("pair tokens", 4 * pairs.most).address
+        with self.plan.in_sequence("experts"):
+            for source, target, stride in ((x.address, plain, x.stride), (x.rounded, rounded, x.rounded_stride)):
+                if target:
+                    self.plan.add("gather_rows", pairs, x=source, rows=pair_tokens, out=target, stride=stride)
+        return Rows(x.n, plain, x.stride, rounded, x.rounded_stride)
+
+    def _expert_matmul(self, moe: MoeLayer, matrix: Matrix, x: Rows, out: Rows, items: Extent) -> None:
         """The same matrix of each chosen expert with the rows that chose it."""
         slots, offset = moe.slots.address, matrix.address
-        self._matmul(matrix, x, out, weights=slots, offset=offset, extent=items, gather=gather, items=moe.items.address)
+        self._matmul(matrix, x, out, weights=slots, offset=offset, extent=items, items=moe.items.address)
 
     def _add_operands(self, y: Rows) -> dict[str, float]:
         return {"x": self.x.address, "y": y.address, "stride": self.x.stride, "n": self.hyper.n_embedding}

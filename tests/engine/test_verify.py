@@ -19,15 +19,17 @@ from engine.verify import verify
 from tests.engine.compact import LLAMA, MIXTRAL, NAMES, open_model, open_small
 
 FLAGS = {"neox", "normalise"}  # any value is one of two ways to compute, within the same bytes
-HARMLESS_WHEN_LARGE = {"groups_per_chunk", "columns_per_chunk", "max_rows"}  # pieces of a row that end with the row
+HARMLESS_WHEN_LARGE = {
+    *("rows_at_once", "groups_per_chunk", "columns_per_chunk", "max_rows"),  # pieces of a row that end with the row
+}
 ADDRESSES = {
     *("x", "y", "q", "k", "v", "out", "rounded", "table", "weight", "weights", "bias", "gate", "up", "logits"),
-    *("tokens", "positions", "sequences", "pages", "rows", "gather", "items", "extent", "experts", "slots"),
+    *("tokens", "positions", "sequences", "pages", "rows", "items", "extent", "experts", "slots"),
     *("n_tokens", "n_items", "n_pairs", "pair_tokens", "pair_of", "missing", "counts", "last_used", "clock"),
     *("newest", "outputs"),
 }
-PLACES = {"tokens", "positions", "sequences", "pages", "rows", "gather", "items", "extent", "slots", "pair_of"}
-MAY_BE_ABSENT = {"bias", "gather", "rounded"}
+PLACES = {"tokens", "positions", "sequences", "pages", "rows", "items", "extent", "slots", "pair_of"}
+MAY_BE_ABSENT = {"bias", "rounded"}
 OFFSETS = {"matrix_offset", "layer_offset"}  # other values may lie inside the expert or page, too
 
 
@@ -47,7 +49,7 @@ def one_of_each_kind(model: Model) -> list[Operation]:
     """The first operation of each kernel and form: layers repeat each other."""
     kinds: dict[Any, Operation] = {}
     for operation in operations(model):
-        form = tuple(bool(operation.operands.get(name)) for name in ("items", "gather", "bias", "rounded"))
+        form = tuple(bool(operation.operands.get(name)) for name in ("items", "bias", "rounded"))
         kinds.setdefault((operation.kernel, form), operation)
     return list(kinds.values())
 

@@ -13,6 +13,9 @@ from engine.kernels.layout import (
     GROUP,
     LINE_BYTES,
     PACKED_BLOCKS,
+    ROW_BLOCK_BYTES,
+    SCALES,
+    TILE_ROWS,
     activation_row_bytes,
     packed_group_bytes,
     unpacked_bytes,
@@ -31,9 +34,9 @@ def at(array: Array) -> int:
 
 
 def quantise(library: KernelLibrary, x: Array) -> Array:
-    """x (n_rows, n_inputs) float32 -> activation rows (n_rows, row bytes) uint8."""
+    """x (n_rows, n_inputs) float32 -> activation rows (n_rows, row bytes) uint8; room behind for a tile's reads."""
     n_rows, n_inputs = x.shape
-    out = np.zeros((n_rows, activation_row_bytes(n_inputs)), np.uint8)
+    out = np.zeros((n_rows + TILE_ROWS, activation_row_bytes(n_inputs)), np.uint8)[:n_rows]
     for row in range(n_rows):
         library.run(
             "quantise", row, x=at(x), x_stride=x.strides[0], out=at(out), out_stride=out.shape[1], n_inputs=n_inputs
@@ -42,13 +45,16 @@ def quantise(library: KernelLibrary, x: Array) -> Array:
 
 
 def activation_parts(rows: Array, n_inputs: int) -> tuple[Array, Array, Array]:
-    """Activation rows -> q (n_rows, n_blocks, 32) int32, scales (n_rows, n_blocks), half sums (n_rows, n_blocks, 2)."""
+    """Activation rows -> q (n_rows, n_blocks, 32) int32, scales (n_rows, n_blocks), sums (n_rows, n_blocks, 3).
+
+    The sums are the float32 of a block and of its halves.
+    """
     n_blocks = n_inputs // BLOCK
     lines = rows[:, : n_blocks * LINE_BYTES].view(np.int8).reshape(len(rows), n_blocks, 2, BLOCK).astype(np.int32)
-    scales_end = n_blocks * (LINE_BYTES + 4)
-    scales = np.ascontiguousarray(rows[:, n_blocks * LINE_BYTES : scales_end]).view(np.float32)
-    sums = np.ascontiguousarray(rows[:, scales_end : scales_end + 8 * n_blocks]).view(np.int32)
-    return 16 * lines[:, :, 0] + lines[:, :, 1], scales, sums.reshape(len(rows), n_blocks, 2)
+    floats = np.ascontiguousarray(rows[:, n_blocks * SCALES : n_blocks * ROW_BLOCK_BYTES]).view(np.float32)
+    scales, sums, halves = np.split(floats, [n_blocks, 2 * n_blocks], axis=1)
+    sums = np.concatenate([sums[..., None], halves.reshape(len(rows), n_blocks, 2)], axis=2)
+    return 16 * lines[:, :, 0] + lines[:, :, 1], scales, sums
 
 
 _HALF_FIELDS = {"Q4_1": (0, 2), "Q5_1": (0, 2), "Q4_K": (0, 2), "Q5_K": (0, 2), "Q6_K": (208,)}  # others: (0,)
@@ -101,11 +107,11 @@ def matmul(
     *,
     unit: int = 1,
     row_chunks: int = 1,
-    gather: Array | None = None,
+    rows_at_once: int = 128,
     bias: Array | None = None,
 ) -> Array:
     """All chunks of kernel `name`: x rows (in the kernel's own form) times packed groups -> (n_rows, 16 n_groups)."""
-    n_groups, n_rows = len(packed), len(x if gather is None else gather)
+    n_groups, n_rows = len(packed), len(x)
     out = np.full((n_rows, GROUP * n_groups), np.nan, np.float32)
     extent, scratch = np.array([n_rows], np.int64), np.zeros(unpacked_bytes(n_inputs), np.uint8)
     for chunk in range(-(-n_rows // unit) * row_chunks):
@@ -122,7 +128,7 @@ def matmul(
             n_inputs=n_inputs,
             x=at(x),
             x_stride=x.strides[0],
-            gather=0 if gather is None else at(gather),
+            rows_at_once=rows_at_once,
             out=at(out),
             out_stride=out.strides[0],
             bias=0 if bias is None else at(bias),

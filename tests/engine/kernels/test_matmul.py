@@ -122,18 +122,17 @@ def weights_are_whole(type_name: str, data: Array) -> None:
 
 
 @EACH_TYPE
-def test_bias_and_gathered_rows(library: KernelLibrary, type_name: str) -> None:
-    packed, _, x, _ = product_and_reference(library, type_name, 40, 256, 4)
+def test_bias_and_rows_at_once(library: KernelLibrary, type_name: str) -> None:
+    packed, _, x, _ = product_and_reference(library, type_name, 40, 256, 21)
     bias = np.random.default_rng(5).standard_normal(48).astype(np.float32)
-    gather = np.array([3, 0, 0, 2, 3, 1], np.int32)
     name = f"matmul_{type_name}"
 
     plain = matmul(library, name, packed, x, 256, unit=1)
-    gathered = matmul(library, name, packed, x, 256, unit=4, gather=gather)
-    biased = matmul(library, name, packed, x, 256, unit=4, bias=bias)
+    biased = matmul(library, name, packed, x, 256, unit=21, bias=bias)
 
-    np.testing.assert_array_equal(gathered, plain[gather])
-    np.testing.assert_allclose(biased, plain + bias, rtol=1e-5, atol=1e-5)
+    for rows_at_once in (1, 2, 5, 16, 20):
+        np.testing.assert_array_equal(matmul(library, name, packed, x, 256, unit=21, rows_at_once=rows_at_once), plain)
+    np.testing.assert_allclose(biased, plain + bias, rtol=1e-5, atol=1e-6 * np.abs(plain).max())
     np.testing.assert_array_equal(matmul(library, name, packed, x, 256, unit=1, bias=bias), biased)
 
 
@@ -147,8 +146,8 @@ def test_expert_items_use_the_matrix_and_the_rows_that_they_name(library: Kernel
         slab = np.concatenate([np.zeros(offset, np.uint8), packed.reshape(-1)])
         slots[expert] = at(slab)
         matrices.append((packed, slab))
-    x = kernel_input(library, type_name, rng.standard_normal((3, n_inputs), np.float32))
-    pair_rows = np.array([0, 2, 1, 0, 1, 2], np.int32)  # expert 1 has pairs 0..3, expert 3 pairs 4..5
+    x = kernel_input(library, type_name, rng.standard_normal((6, n_inputs), np.float32))
+    # expert 1 has pairs 0..3, expert 3 pairs 4..5
     items = np.array([[1, 0, 3, 0], [1, 3, 1, 0], [3, 4, 2, 0]], np.int64)
     assert items.strides[0] == ITEM_BYTES
     n_groups, row_chunks = -(-n_rows // 16), 2
@@ -169,7 +168,7 @@ def test_expert_items_use_the_matrix_and_the_rows_that_they_name(library: Kernel
             n_inputs=n_inputs,
             x=at(x),
             x_stride=x.strides[0],
-            gather=at(pair_rows),
+            rows_at_once=2,
             out=at(out),
             out_stride=out.strides[0],
             bias=0,
@@ -179,7 +178,7 @@ def test_expert_items_use_the_matrix_and_the_rows_that_they_name(library: Kernel
         )
 
     for pair, expert in enumerate([1, 1, 1, 1, 3, 3]):
-        expected = matmul(library, f"matmul_{type_name}", matrices[expert][0], x, n_inputs)[pair_rows[pair]]
+        expected = matmul(library, f"matmul_{type_name}", matrices[expert][0], x, n_inputs)[pair]
         np.testing.assert_array_equal(out[pair], expected)
 
 
