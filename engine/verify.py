@@ -265,11 +265,12 @@ def _rope_store(op: Operation, o: dict[str, int], facts: _Facts) -> Iterator[Rea
 
 def _attention(op: Operation, o: dict[str, int], facts: _Facts) -> Iterator[Reach]:
     yield from _paged(op, o, facts)
-    _same(op, "unit", op.extent.unit, 1)
+    _same(op, "unit", o["unit"], op.extent.unit)
+    _same(op, "n_tokens", o["n_tokens"], op.extent.cell)
     _same(op, "n_kv_heads", o["n_kv_heads"], op.extent.row_chunks)
     _whole(op, o["n_heads"], o["n_kv_heads"])
     group = o["n_heads"] // o["n_kv_heads"]
-    _fits(op, group * (4 * o["max_pages"] * PAGE + 64), facts.limits.scratch_bytes)
+    _fits(op, o["unit"] * group * 4 * (o["max_pages"] * PAGE + 1), facts.limits.scratch_bytes)
     _fits(op, 4 * o["n_heads"] * o["head_dim"], o["q_stride"])
     _fits(op, 4 * o["n_heads"] * o["value_dim"], o["out_stride"])
     yield Reach("q", o["q_stride"] * op.extent.most)

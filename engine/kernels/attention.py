@@ -1,7 +1,8 @@
 """Scaled dot-product attention of each token over the KV pages of its sequence.
 
 Scores of all visible positions come first, then their softmax, then the weighted sum of the values: every position in
-rising order, so a token's result is the same whether its prompt came in one piece or in several.
+rising order, so a token's result is the same whether its prompt came in one piece or in several. Neighbouring tokens of
+a prompt go together, four queries at a time, so that a key or value is loaded once for all of them.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ import numpy as np
 from engine.kernels.activation import quantise_block
 from engine.kernels.exponential import exponential
 from engine.kernels.layout import BLOCK, PAGE
-from engine.kernels.memory import load_f32, load_i32, load_i64
-from engine.kernels.registry import device, kernel
+from engine.kernels.memory import load_f32, load_i32, load_i64, store_f32
+from engine.kernels.registry import device, helper, kernel
 from engine.kernels.simd import (
     fma,
     lane_numbers,
@@ -57,6 +58,37 @@ def key_scores(q, keys, head_dim, is_half):
 
 
 @device
+def key_scores_of_four(q0, q1, q2, q3, keys, head_dim, is_half):
+    """The same of four queries, each with the arithmetic of `key_scores`."""
+    zero = zero_f32x16()
+    a0, b0, c0, d0, a1, b1, c1, d1 = zero, zero, zero, zero, zero, zero, zero, zero
+    a2, b2, c2, d2, a3, b3, c3, d3 = zero, zero, zero, zero, zero, zero, zero, zero
+    for i in range(0, 4 * head_dim, 16):
+        key = load_kv(keys, 4 * i, is_half)
+        a0, a1 = fma(key, splat_f32(load_f32(q0 + i)), a0), fma(key, splat_f32(load_f32(q1 + i)), a1)
+        a2, a3 = fma(key, splat_f32(load_f32(q2 + i)), a2), fma(key, splat_f32(load_f32(q3 + i)), a3)
+        key = load_kv(keys, 4 * i + 16, is_half)
+        b0, b1 = fma(key, splat_f32(load_f32(q0 + i + 4)), b0), fma(key, splat_f32(load_f32(q1 + i + 4)), b1)
+        b2, b3 = fma(key, splat_f32(load_f32(q2 + i + 4)), b2), fma(key, splat_f32(load_f32(q3 + i + 4)), b3)
+        key = load_kv(keys, 4 * i + 32, is_half)
+        c0, c1 = fma(key, splat_f32(load_f32(q0 + i + 8)), c0), fma(key, splat_f32(load_f32(q1 + i + 8)), c1)
+        c2, c3 = fma(key, splat_f32(load_f32(q2 + i + 8)), c2), fma(key, splat_f32(load_f32(q3 + i + 8)), c3)
+        key = load_kv(keys, 4 * i + 48, is_half)
+        d0, d1 = fma(key, splat_f32(load_f32(q0 + i + 12)), d0), fma(key, splat_f32(load_f32(q1 + i + 12)), d1)
+        d2, d3 = fma(key, splat_f32(load_f32(q2 + i + 12)), d2), fma(key, splat_f32(load_f32(q3 + i + 12)), d3)
+    return (a0 + b0) + (c0 + d0), (a1 + b1) + (c1 + d1), (a2 + b2) + (c2 + d2), (a3 + b3) + (c3 + d3)
+
+
+@device
+def store_visible(target, scores, scale, position, last):
+    """Sixteen scores from `position` on, those after `last` hidden."""
+    shown = select_less_equal(
+        lane_numbers() + splat_i32(position), splat_i32(last), scores * splat_f32(scale), splat_f32(_HIDDEN)
+    )
+    store_f32x16(target + 4 * position, shown)
+
+
+@device
 def softmax_in_place(scores, n_padded):
     """Turn `n_padded` scores (a multiple of 16) into weights, not yet divided by their sum, which is returned."""
     largest = load_f32x16(scores)
@@ -82,6 +114,90 @@ def add_values(values, weights, n_positions, value_dim, out, is_half):
         store_f32x16(out + 4 * i, total)
 
 
+@device
+def add_values_of_four(values, w0, w1, w2, w3, value_dim, out0, out1, out2, out3, is_half):
+    """The same of four queries that see the whole page."""
+    for i in range(0, value_dim, 16):
+        o = 4 * i
+        t0, t1, t2, t3 = load_f32x16(out0 + o), load_f32x16(out1 + o), load_f32x16(out2 + o), load_f32x16(out3 + o)
+        for position in range(PAGE):
+            value, p = load_kv(values, position * value_dim + i, is_half), 4 * position
+            t0, t1 = fma(splat_f32(load_f32(w0 + p)), value, t0), fma(splat_f32(load_f32(w1 + p)), value, t1)
+            t2, t3 = fma(splat_f32(load_f32(w2 + p)), value, t2), fma(splat_f32(load_f32(w3 + p)), value, t3)
+        store_f32x16(out0 + o, t0), store_f32x16(out1 + o, t1), store_f32x16(out2 + o, t2), store_f32x16(out3 + o, t3)
+
+
+@device
+def run_length(sequences, positions, first, end):
+    """How many tokens from `first` on, before `end`, follow each other in one sequence."""
+    n = 1
+    while (
+        first + n < end
+        and load_i32(sequences + 4 * (first + n)) == load_i32(sequences + 4 * first)
+        and load_i32(positions + 4 * (first + n)) == load_i32(positions + 4 * first) + n
+    ):
+        n += 1
+    return n
+
+
+@helper
+def attend_run(
+    scratch, q, q_stride, out, out_stride, n_tokens, group, head_dim, value_dim, table, offset, last, is_half, scale
+):
+    """`n_tokens` neighbours, the first of which sees up to `last`; query j is head j % group of token j // group.
+
+    `q` and `out` are those of the first token's first head; `table` holds the addresses of the sequence's pages.
+    """
+    n_queries, n_pages = n_tokens * group, (last + n_tokens - 1) // PAGE + 1
+    row_bytes, element = 4 * PAGE * n_pages, 2 if is_half else 4
+    for page in range(n_pages):
+        for part in range(PAGE // 16):
+            keys = load_i64(table + 8 * page) + offset + element * 16 * part * head_dim
+            position, j = page * PAGE + 16 * part, 0
+            while j < n_queries:
+                q0 = q + q_stride * (j // group) + 4 * head_dim * (j % group)
+                row = scratch + row_bytes * j
+                if j + 4 <= n_queries:
+                    q1 = q + q_stride * ((j + 1) // group) + 4 * head_dim * ((j + 1) % group)
+                    q2 = q + q_stride * ((j + 2) // group) + 4 * head_dim * ((j + 2) % group)
+                    q3 = q + q_stride * ((j + 3) // group) + 4 * head_dim * ((j + 3) % group)
+                    s0, s1, s2, s3 = key_scores_of_four(q0, q1, q2, q3, keys, head_dim, is_half)
+                    store_visible(row, s0, scale, position, last + j // group)
+                    store_visible(row + row_bytes, s1, scale, position, last + (j + 1) // group)
+                    store_visible(row + 2 * row_bytes, s2, scale, position, last + (j + 2) // group)
+                    store_visible(row + 3 * row_bytes, s3, scale, position, last + (j + 3) // group)
+                    j += 4
+                else:
+                    store_visible(row, key_scores(q0, keys, head_dim, is_half), scale, position, last + j // group)
+                    j += 1
+    sums = scratch + row_bytes * n_queries
+    for j in range(n_queries):
+        total = softmax_in_place(scratch + row_bytes * j, PAGE * n_pages)
+        store_f32(sums + 4 * j, np.float32(1.0) / total)
+        for i in range(0, 4 * value_dim, 64):
+            store_f32x16(out + out_stride * (j // group) + 4 * value_dim * (j % group) + i, zero_f32x16())
+    for page in range(n_pages):
+        values, j = load_i64(table + 8 * page) + offset + element * PAGE * head_dim, 0
+        while j < n_queries:
+            out0 = out + out_stride * (j // group) + 4 * value_dim * (j % group)
+            w = scratch + row_bytes * j + 4 * PAGE * page
+            seen = last + j // group + 1 - page * PAGE
+            if j + 4 <= n_queries and seen >= PAGE:
+                out1 = out + out_stride * ((j + 1) // group) + 4 * value_dim * ((j + 1) % group)
+                out2 = out + out_stride * ((j + 2) // group) + 4 * value_dim * ((j + 2) % group)
+                out3 = out + out_stride * ((j + 3) // group) + 4 * value_dim * ((j + 3) % group)
+                w1, w2, w3 = w + row_bytes, w + 2 * row_bytes, w + 3 * row_bytes
+                add_values_of_four(values, w, w1, w2, w3, value_dim, out0, out1, out2, out3, is_half)
+                j += 4
+            else:
+                add_values(values, w, min(PAGE, seen), value_dim, out0, is_half)
+                j += 1
+    for j in range(n_queries):
+        inverse, row = splat_f32(load_f32(sums + 4 * j)), out + out_stride * (j // group) + 4 * value_dim * (j % group)
+        for i in range(0, 4 * value_dim, 64):
+            store_f32x16(row + i, load_f32x16(row + i) * inverse)
+
+
 @kernel
 def attention(
     chunk,
@@ -96,6 +212,8 @@ def attention(
     n_kv_heads: int,
     head_dim: int,
     value_dim: int,
+    n_tokens: int,
+    unit: int,
     positions: int,
     sequences: int,
     pages: int,
@@ -105,52 +223,39 @@ def attention(
     is_half: int,
     scale: float,
 ):
-    """All query heads of one token that share KV head `chunk % n_kv_heads`; result also rounded unless `rounded` is 0.
+    """The query heads of `unit` tokens that share KV head `chunk % n_kv_heads`; also rounded unless `rounded` is 0.
 
-    Scratch: (n_heads / n_kv_heads) rows of the context's length in float32.
+    Scratch: unit * n_heads / n_kv_heads rows of the context's length in float32, and a value for each.
     """
-    token, kv_head = chunk // n_kv_heads, chunk % n_kv_heads
-    group = n_heads // n_kv_heads
-    last = load_i32(positions + 4 * token)
-    n_pages = last // PAGE + 1
-    row_bytes = 4 * PAGE * n_pages
-    table = pages + 8 * max_pages * load_i32(sequences + 4 * token)
-    first_head = kv_head * group
-    queries = q + q_stride * token + 4 * head_dim * first_head
-    offset = layer_offset + head_bytes * kv_head
-    element = 2 if is_half else 4
-    for page in range(n_pages):
-        keys = load_i64(table + 8 * page) + offset
-        for head in range(group):
-            for part in range(PAGE // 16):
-                position = page * PAGE + 16 * part
-                scores = key_scores(
-                    queries + 4 * head_dim * head, keys + element * 16 * part * head_dim, head_dim, is_half
-                )
-                visible = select_less_equal(
-                    lane_numbers() + splat_i32(position), splat_i32(last), scores * splat_f32(scale), splat_f32(_HIDDEN)
-                )
-                store_f32x16(scratch + row_bytes * head + 4 * position, visible)
-    outputs = out + out_stride * token + 4 * value_dim * first_head
-    for i in range(0, 4 * value_dim * group, 64):
-        store_f32x16(outputs + i, zero_f32x16())
-    sums = scratch + row_bytes * group
-    for head in range(group):
-        total = softmax_in_place(scratch + row_bytes * head, PAGE * n_pages)
-        store_f32x16(sums + 64 * head, splat_f32(np.float32(1.0) / total))
-    for page in range(n_pages):
-        values = load_i64(table + 8 * page) + offset + element * PAGE * head_dim
-        n_positions = min(PAGE, last + 1 - page * PAGE)
-        for head in range(group):
-            weights = scratch + row_bytes * head + 4 * PAGE * page
-            add_values(values, weights, n_positions, value_dim, outputs + 4 * value_dim * head, is_half)
-    for head in range(group):
-        inverse = load_f32x16(sums + 64 * head)
-        for i in range(4 * value_dim * head, 4 * value_dim * (head + 1), 64):
-            store_f32x16(outputs + i, load_f32x16(outputs + i) * inverse)
-    if rounded != 0:
-        n_blocks = n_heads * value_dim // BLOCK
-        for block in range(first_head * value_dim // BLOCK, (first_head + group) * value_dim // BLOCK):
-            quantise_block(
-                out + out_stride * token + 4 * BLOCK * block, rounded + rounded_stride * token, block, n_blocks
-            )
+    kv_head, group = chunk % n_kv_heads, n_heads // n_kv_heads
+    first_head, token = kv_head * group, chunk // n_kv_heads * unit
+    end = min(token + unit, load_i64(n_tokens))
+    n_blocks = n_heads * value_dim // BLOCK
+    while token < end:
+        n = run_length(sequences, positions, token, end)
+        queries = q + q_stride * token + 4 * head_dim * first_head
+        outputs = out + out_stride * token + 4 * value_dim * first_head
+        table = pages + 8 * max_pages * load_i32(sequences + 4 * token)
+        offset, last = layer_offset + head_bytes * kv_head, load_i32(positions + 4 * token)
+        attend_run(
+            scratch,
+            queries,
+            q_stride,
+            outputs,
+            out_stride,
+            n,
+            group,
+            head_dim,
+            value_dim,
+            table,
+            offset,
+            last,
+            is_half,
+            np.float32(scale),
+        )
+        if rounded != 0:
+            for row in range(token, token + n):
+                for block in range(first_head * value_dim // BLOCK, (first_head + group) * value_dim // BLOCK):
+                    x = out + out_stride * row + 4 * BLOCK * block
+                    quantise_block(x, rounded + rounded_stride * row, block, n_blocks)
+        token += n

@@ -21,6 +21,7 @@ _TOKEN_TILE = 128  # activation rows that one chunk of a matrix product takes
 _LEAST_CHUNK_BYTES, _MOST_CHUNK_BYTES = 8 << 10, 128 << 10
 _CHUNKS_PER_WORKER = 8
 _SWIGLU_COLUMNS = 512
+_CACHED_SCORE_BYTES, _MOST_TOKENS_TOGETHER = 1 << 20, 8
 _CACHED_ACTIVATION_BYTES = 1 << 20  # activation rows that go through all weights of a chunk before the next ones
 
 
@@ -298,12 +299,13 @@ class Builder:
                 **pages,
             )
         out = self.rows("attention", hyper.n_heads * hyper.value_dim, rounded=True)
-        group = hyper.n_heads // hyper.n_kv_heads
-        self._need_scratch(4 * group * (self.batch.max_pages * self.batch.page_tokens + 16))
+        unit = self._attention_unit(hyper.n_heads // hyper.n_kv_heads)
         with self.plan.side_by_side("attention"):
             self.plan.add(
                 "attention",
-                Extent(self.batch.n_tokens, self.config.max_batch_tokens, 1, hyper.n_kv_heads),
+                Extent(self.batch.n_tokens, self.config.max_batch_tokens, unit, hyper.n_kv_heads),
+                n_tokens=self.batch.n_tokens,
+                unit=unit,
                 q=q.address,
                 q_stride=q.stride,
                 out=out.address,
@@ -314,6 +316,13 @@ class Builder:
                 **pages,
             )
         return out
+
+    def _attention_unit(self, group: int) -> int:
+        """Tokens that attend together: several, where their scores stay in the second-level cache."""
+        row_bytes = 4 * (self.batch.max_pages * self.batch.page_tokens + 1)
+        unit = min(max(_CACHED_SCORE_BYTES // (group * row_bytes), 1), _MOST_TOKENS_TOGETHER)
+        self._need_scratch(unit * group * row_bytes)
+        return unit
 
     def self_attention(self, prefix: str, *, neox: bool, norms: tuple[str, str, int, int] | None = None) -> None:
         """A layer's whole attention block, from its norm to its output projection; biases where the file has them."""

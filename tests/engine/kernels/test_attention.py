@@ -27,15 +27,16 @@ def filled_pages(is_half: bool, n_sequences: int = 1) -> tuple[Pages, Array, Arr
 
 
 def attention(
-    library: KernelLibrary, pages: Pages, q: Array, positions: list[int], scale: float, sequence: int = 0
+    library: KernelLibrary, pages: Pages, q: Array, positions: list[int], scale: float, sequence: int = 0, unit: int = 1
 ) -> tuple[Array, Array]:
     """q (n_tokens, n_heads, HEAD_DIM) -> the output (n_tokens, n_heads * VALUE_DIM) and its rounded rows."""
     n_tokens, n_heads, _ = q.shape
     out = np.full((n_tokens, n_heads * VALUE_DIM), np.nan, np.float32)
     rounded = np.zeros((n_tokens, activation_row_bytes(out.shape[1])), np.uint8)
     where, which = np.array(positions, np.int32), np.full(n_tokens, sequence, np.int32)
-    scratch = np.full(n_heads // N_KV_HEADS * (PAGE * pages.max_pages + 16), np.nan, np.float32)
-    for chunk in range(n_tokens * N_KV_HEADS):
+    scratch = np.full(unit * n_heads // N_KV_HEADS * (PAGE * pages.max_pages + 1), np.nan, np.float32)
+    count = np.array([n_tokens], np.int64)
+    for chunk in range(-(-n_tokens // unit) * N_KV_HEADS):
         library.run(
             "attention",
             chunk,
@@ -47,6 +48,8 @@ def attention(
             rounded=at(rounded),
             rounded_stride=rounded.shape[1],
             n_heads=n_heads,
+            n_tokens=at(count),
+            unit=unit,
             positions=at(where),
             sequences=at(which),
             scale=scale,
@@ -69,6 +72,18 @@ def test_every_visible_position_counts_and_no_other(library: KernelLibrary, is_h
         expected = attention_reference(q[token], k[: last + 1], v[: last + 1], 0.3)
         np.testing.assert_allclose(out[token], expected.reshape(-1), rtol=2e-5, atol=2e-6)
     np.testing.assert_array_equal(rounded, quantise(library, out))
+
+
+@pytest.mark.parametrize("unit", [2, 3, 8, 64])
+@pytest.mark.parametrize("group", [1, 3, 4])
+def test_tokens_together_give_the_bits_of_each_alone(library: KernelLibrary, unit: int, group: int) -> None:
+    pages, _, _ = filled_pages(is_half=True)
+    positions = [*range(20, 45), 7, 8, 9, 60, *range(120, 134)]  # with gaps, over the borders of pages
+    q = np.random.default_rng(8).standard_normal((len(positions), group * N_KV_HEADS, HEAD_DIM), np.float32)
+    alone = attention(library, pages, q, positions, 0.3)
+    together = attention(library, pages, q, positions, 0.3, unit=unit)
+    np.testing.assert_array_equal(together[0], alone[0])
+    np.testing.assert_array_equal(together[1], alone[1])
 
 
 def test_large_scores_do_not_overflow(library: KernelLibrary) -> None:
