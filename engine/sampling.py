@@ -103,6 +103,7 @@ class Sampler:
         first = OPERANDS_OFFSET // 8
         self._cells = {name: first + names.index(name) for name in ("logits", "n_history", "step")}
         self._run = library.function("sample")
+        self._record_address, self._scratch_address = self._record.ctypes.data, self._scratch.ctypes.data
         for token in prompt[-self._window :] if self._window else []:
             self._remember(token)
 
@@ -110,7 +111,7 @@ class Sampler:
         """The next token for the row of logits at the address `logits`, which is changed. Raises NumericalError."""
         self._record[self._cells["logits"]] = logits
         self._record[self._cells["n_history"]] = min(self._n_history, self._window)
-        self._run(self._record.ctypes.data, 0, self._scratch.ctypes.data)
+        self._run(self._record_address, 0, self._scratch_address)
         self._record[self._cells["step"]] += 1
         token = int(self._out[0])
         if token < 0:

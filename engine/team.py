@@ -42,6 +42,8 @@ class Team:
         self._set(TEAM_SPINS, _SPINS if n_workers > 1 else 0)
         self._walk = library.function("walk")
         self._walk_record = library.pack("walk", {"team": self._address, "first_stage": 0})
+        self._walk_address = self._walk_record.ctypes.data
+        self._plan: Plan | None = None  # the one whose addresses the cells hold
         self._threads = [
             threading.Thread(target=self._attend, args=(worker,), name=f"colibri-worker-{worker}", daemon=True)
             for worker in range(1, n_workers)
@@ -54,12 +56,14 @@ class Team:
         """Execute `plan` from `first_stage`. Returns -1 at its end, else the stage after which it halted."""
         if not self._address:
             raise EngineClosedError("This engine has been closed; open the model again.")
-        self._set(TEAM_STAGES, plan.stage_records.ctypes.data)
-        self._set(TEAM_N_STAGES, len(plan.stage_records))
-        self._set(TEAM_OPS, plan.ops.ctypes.data)
-        self._set(TEAM_TICKS, plan.ticks.ctypes.data)
+        if plan is not self._plan:
+            self._set(TEAM_STAGES, plan.stage_records.ctypes.data)
+            self._set(TEAM_N_STAGES, len(plan.stage_records))
+            self._set(TEAM_OPS, plan.ops.ctypes.data)
+            self._set(TEAM_TICKS, plan.ticks.ctypes.data)
+            self._plan = plan
         self._walk_record[5] = first_stage
-        self._walk(self._walk_record.ctypes.data, 0, 0)
+        self._walk(self._walk_address, 0, 0)
         return int(self._cells[TEAM_HALTED_AT // 8])
 
     @property

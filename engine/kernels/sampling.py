@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.kernels.memory import load_f32, load_i32, store_f32, store_i32
 from engine.kernels.registry import device, helper, kernel
-from engine.kernels.simd import load_f32x16, reduce_max
+from engine.kernels.simd import load_f32x16, maximum, reduce_max, reduce_sum, zero_f32x16
 
 NOT_FINITE = -1
 _LONGEST_SORTED = 1024  # up to this top_k candidates are kept sorted; beyond it they come from a heap
@@ -38,11 +38,12 @@ def uniform(seed, step):
 
 @helper
 def all_finite(logits, n):
-    for i in range(n):
-        value = load_f32(logits + 4 * i)
-        if value - value != np.float32(0.0):
-            return False
-    return True
+    """Whether n logits are, with what pads their row to 16."""
+    differences = zero_f32x16()
+    for i in range(0, 4 * n, 64):
+        value = load_f32x16(logits + i)
+        differences = differences + (value - value)
+    return reduce_sum(differences) == np.float32(0.0)
 
 
 @helper
@@ -72,11 +73,16 @@ def penalise(logits, history, n_history, repetition, presence, frequency):
 
 @helper
 def largest_index(logits, n):
-    best = 0
-    for i in range(1, n):
-        if load_f32(logits + 4 * i) > load_f32(logits + 4 * best):
-            best = i
-    return best
+    """The lowest index of the largest of n logits; their row is padded to 16 by -inf."""
+    largest = load_f32x16(logits)
+    for i in range(64, 4 * n, 64):
+        largest = maximum(largest, load_f32x16(logits + i))
+    best, first = reduce_max(largest), 0
+    while reduce_max(load_f32x16(logits + 4 * first)) != best:
+        first += 16
+    while load_f32(logits + 4 * first) != best:
+        first += 1
+    return first
 
 
 @helper
