@@ -24,10 +24,12 @@ The file formats are described in ggml's documentation of GGUF types.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from engine.kernels.layout import HALF_SUMS, LINE_BYTES, SCALES, SUMS
-from engine.kernels.memory import load_f32, load_i32, prefetch
+from engine.kernels.memory import load_f32, load_i32, prefetch_lines
 from engine.kernels.registry import device
 from engine.kernels.simd import (
     HAS_AMX,
@@ -174,131 +176,7 @@ def times(scale, offset):
     return scale * splat_f32(np.float32(offset))
 
 
-# Dot products of one packed group with one row of quantised activations: (weights, row, n_inputs, start) -> 16 sums ---
-
-
-@device
-def dot_q4_0(w, x, n_inputs, total):
-    n_blocks = n_inputs // 32
-    scales, sums = x + SCALES * n_blocks, x + SUMS * n_blocks
-    for _ in range(n_blocks):
-        ahead = w + AHEAD
-        prefetch(ahead), prefetch(ahead + 64), prefetch(ahead + 128), prefetch(ahead + 192), prefetch(ahead + 256)
-        scale = load_f16x16(w)
-        total = scaled(total, dot_quads(nibble_quads(w + 32), x), scale, scales, times(scale, 8), sums)
-        w, x, scales, sums = w + 288, x + LINE_BYTES, scales + 4, sums + 4
-    return total
-
-
-@device
-def dot_q4_1(w, x, n_inputs, total):
-    n_blocks = n_inputs // 32
-    scales, sums = x + SCALES * n_blocks, x + SUMS * n_blocks
-    for _ in range(n_blocks):
-        ahead = w + AHEAD
-        prefetch(ahead), prefetch(ahead + 64), prefetch(ahead + 128), prefetch(ahead + 192), prefetch(ahead + 256)
-        minima = zero_f32x16() - load_f16x16(w + 32)
-        total = scaled(total, dot_quads(nibble_quads(w + 64), x), load_f16x16(w), scales, minima, sums)
-        w, x, scales, sums = w + 320, x + LINE_BYTES, scales + 4, sums + 4
-    return total
-
-
-@device
-def dot_q5_0(w, x, n_inputs, total):
-    n_blocks = n_inputs // 32
-    scales, sums = x + SCALES * n_blocks, x + SUMS * n_blocks
-    for _ in range(n_blocks):
-        ahead = w + AHEAD
-        prefetch(ahead), prefetch(ahead + 64), prefetch(ahead + 128), prefetch(ahead + 192), prefetch(ahead + 256)
-        prefetch(ahead + 320)
-        scale = load_f16x16(w)
-        total = scaled(total, dot_quads(five_bit_quads(w + 32), x), scale, scales, times(scale, 16), sums)
-        w, x, scales, sums = w + 352, x + LINE_BYTES, scales + 4, sums + 4
-    return total
-
-
-@device
-def dot_q5_1(w, x, n_inputs, total):
-    n_blocks = n_inputs // 32
-    scales, sums = x + SCALES * n_blocks, x + SUMS * n_blocks
-    for _ in range(n_blocks):
-        ahead = w + AHEAD
-        prefetch(ahead), prefetch(ahead + 64), prefetch(ahead + 128), prefetch(ahead + 192), prefetch(ahead + 256)
-        prefetch(ahead + 320)
-        minima = zero_f32x16() - load_f16x16(w + 32)
-        total = scaled(total, dot_quads(five_bit_quads(w + 64), x), load_f16x16(w), scales, minima, sums)
-        w, x, scales, sums = w + 384, x + LINE_BYTES, scales + 4, sums + 4
-    return total
-
-
-@device
-def dot_q8_0(w, x, n_inputs, total):
-    n_blocks = n_inputs // 32
-    scales, sums = x + SCALES * n_blocks, x + SUMS * n_blocks
-    for _ in range(n_blocks):
-        ahead = w + AHEAD
-        prefetch(ahead), prefetch(ahead + 64), prefetch(ahead + 128), prefetch(ahead + 192), prefetch(ahead + 256)
-        prefetch(ahead + 320), prefetch(ahead + 384), prefetch(ahead + 448), prefetch(ahead + 512)
-        scale = load_f16x16(w)
-        total = scaled(total, dot_quads(byte_quads(w + 32), x), scale, scales, times(scale, 128), sums)
-        w, x, scales, sums = w + 544, x + LINE_BYTES, scales + 4, sums + 4
-    return total
-
-
-@device
-def dot_q4_k(w, x, n_inputs, total):
-    n_blocks = n_inputs // 32
-    scales, sums = x + SCALES * n_blocks, x + SUMS * n_blocks
-    for _ in range(n_inputs // 256):
-        d, d_min = load_f16x16(w), load_f16x16(w + 32)
-        w += 64
-        for _ in range(8):
-            ahead = w + AHEAD
-            prefetch(ahead), prefetch(ahead + 64), prefetch(ahead + 128), prefetch(ahead + 192), prefetch(ahead + 256)
-            scale, minima = d * to_f32(load_u8x16(w)), d_min * to_f32(load_u8x16(w + 16))
-            total = scaled(total, dot_quads(nibble_quads(w + 32), x), scale, scales, minima, sums)
-            w, x, scales, sums = w + 288, x + LINE_BYTES, scales + 4, sums + 4
-    return total
-
-
-@device
-def dot_q5_k(w, x, n_inputs, total):
-    n_blocks = n_inputs // 32
-    scales, sums = x + SCALES * n_blocks, x + SUMS * n_blocks
-    for _ in range(n_inputs // 256):
-        d, d_min = load_f16x16(w), load_f16x16(w + 32)
-        w += 64
-        for _ in range(8):
-            ahead = w + AHEAD
-            prefetch(ahead), prefetch(ahead + 64), prefetch(ahead + 128), prefetch(ahead + 192), prefetch(ahead + 256)
-            prefetch(ahead + 320)
-            scale, minima = d * to_f32(load_u8x16(w)), d_min * to_f32(load_u8x16(w + 16))
-            total = scaled(total, dot_quads(five_bit_quads(w + 32), x), scale, scales, minima, sums)
-            w, x, scales, sums = w + 352, x + LINE_BYTES, scales + 4, sums + 4
-    return total
-
-
-@device
-def dot_q6_k(w, x, n_inputs, total):
-    n_blocks = n_inputs // 32
-    scales, sums = x + SCALES * n_blocks, x + HALF_SUMS * n_blocks
-    for _ in range(n_inputs // 256):
-        d = load_f16x16(w)
-        w += 32
-        for _ in range(8):
-            ahead = w + AHEAD
-            prefetch(ahead), prefetch(ahead + 64), prefetch(ahead + 128), prefetch(ahead + 192), prefetch(ahead + 256)
-            prefetch(ahead + 320), prefetch(ahead + 384)
-            q = six_bit_quads(w + 32)
-            scale = d * to_f32(load_i8x16(w))
-            total = scaled(total, dot_half(q[0], q[1], q[2], q[3], x), scale, scales, times(scale, 32), sums)
-            scale = d * to_f32(load_i8x16(w + 16))
-            total = scaled(total, dot_half(q[4], q[5], q[6], q[7], x + 16), scale, scales, times(scale, 32), sums + 4)
-            w, x, scales, sums = w + 416, x + LINE_BYTES, scales + 4, sums + 8
-    return total
-
-
-# The same group unpacked once for many rows: bytes, then float32 scales, then float32 minima --------------------------
+# Unpacked groups: bytes, then float32 scales, then float32 minima -----------------------------------------------------
 
 
 @device
@@ -335,76 +213,113 @@ store_nibble_quads = store_double_quads if HAS_AMX else store_quads
 NIBBLE_BLOCK_BYTES, NIBBLE_PLACE = (1024, 512) if HAS_AMX else (512, 0)  # of four-bit quads in unpacked groups
 
 
-@device
-def unpack_q4_0(w, n_inputs, quads, scales, minima):
-    for block in range(n_inputs // 32):
-        store_nibble_quads(quads, block, nibble_quads(w + 32))
+# Weight types ---------------------------------------------------------------------------------------------------------
+#
+# The dot product of a packed group with a row of quantised activations: (weights, row, n_inputs, start) -> 16 sums.
+# The unpacking of a group for many rows: (weights, n_inputs, quads, scales, minima).
+
+
+def with_offset(offset: int) -> Any:
+    """Scales, and minima of weights that are kept with an offset."""
+
+    @device
+    def scales_and_minima(w):
         scale = load_f16x16(w)
-        store_f32x16(scales + 64 * block, scale)
-        store_f32x16(minima + 64 * block, times(scale, 8))
-        w += 288
+        return scale, times(scale, offset)
+
+    return scales_and_minima
 
 
 @device
-def unpack_q4_1(w, n_inputs, quads, scales, minima):
-    for block in range(n_inputs // 32):
-        store_nibble_quads(quads, block, nibble_quads(w + 64))
-        store_f32x16(scales + 64 * block, load_f16x16(w))
-        store_f32x16(minima + 64 * block, zero_f32x16() - load_f16x16(w + 32))
-        w += 320
+def with_own_minima(w):
+    return load_f16x16(w), zero_f32x16() - load_f16x16(w + 32)
 
 
-@device
-def unpack_q5_0(w, n_inputs, quads, scales, minima):
-    for block in range(n_inputs // 32):
-        store_quads(quads, block, five_bit_quads(w + 32))
-        scale = load_f16x16(w)
-        store_f32x16(scales + 64 * block, scale)
-        store_f32x16(minima + 64 * block, times(scale, 16))
-        w += 352
+def plain_type(quads: Any, place: int, block_bytes: int, scales_and_minima: Any, store: Any) -> tuple[Any, Any]:
+    """Dot product and unpacking of a type whose blocks of 32 inputs stand alone; `place`: where the quads begin."""
+    fetch = prefetch_lines(-(-block_bytes // 64))
+
+    @device
+    def dot(w, x, n_inputs, total):
+        n_blocks = n_inputs // 32
+        x_scales, sums = x + SCALES * n_blocks, x + SUMS * n_blocks
+        for _ in range(n_blocks):
+            fetch(w + AHEAD)
+            scale, minima = scales_and_minima(w)
+            total = scaled(total, dot_quads(quads(w + place), x), scale, x_scales, minima, sums)
+            w, x, x_scales, sums = w + block_bytes, x + LINE_BYTES, x_scales + 4, sums + 4
+        return total
+
+    @device
+    def unpack(w, n_inputs, target, scales, minima):
+        for block in range(n_inputs // 32):
+            store(target, block, quads(w + place))
+            scale, minimum = scales_and_minima(w)
+            store_f32x16(scales + 64 * block, scale)
+            store_f32x16(minima + 64 * block, minimum)
+            w += block_bytes
+
+    return dot, unpack
 
 
-@device
-def unpack_q5_1(w, n_inputs, quads, scales, minima):
-    for block in range(n_inputs // 32):
-        store_quads(quads, block, five_bit_quads(w + 64))
-        store_f32x16(scales + 64 * block, load_f16x16(w))
-        store_f32x16(minima + 64 * block, zero_f32x16() - load_f16x16(w + 32))
-        w += 384
+def super_type(quads: Any, block_bytes: int, store: Any) -> tuple[Any, Any]:
+    """The same of Q4_K and Q5_K, whose blocks of 32 have 6-bit scales and minima within a block of 256."""
+    fetch = prefetch_lines(-(-block_bytes // 64))
 
-
-@device
-def unpack_q8_0(w, n_inputs, quads, scales, minima):
-    for block in range(n_inputs // 32):
-        store_quads(quads, block, byte_quads(w + 32))
-        scale = load_f16x16(w)
-        store_f32x16(scales + 64 * block, scale)
-        store_f32x16(minima + 64 * block, times(scale, 128))
-        w += 544
-
-
-@device
-def unpack_q4_k(w, n_inputs, quads, scales, minima):
-    for block in range(n_inputs // 32):
-        if block % 8 == 0:
+    @device
+    def dot(w, x, n_inputs, total):
+        n_blocks = n_inputs // 32
+        x_scales, sums = x + SCALES * n_blocks, x + SUMS * n_blocks
+        for _ in range(n_inputs // 256):
             d, d_min = load_f16x16(w), load_f16x16(w + 32)
             w += 64
-        store_nibble_quads(quads, block, nibble_quads(w + 32))
-        store_f32x16(scales + 64 * block, d * to_f32(load_u8x16(w)))
-        store_f32x16(minima + 64 * block, d_min * to_f32(load_u8x16(w + 16)))
-        w += 288
+            for _ in range(8):
+                fetch(w + AHEAD)
+                scale, minima = d * to_f32(load_u8x16(w)), d_min * to_f32(load_u8x16(w + 16))
+                total = scaled(total, dot_quads(quads(w + 32), x), scale, x_scales, minima, sums)
+                w, x, x_scales, sums = w + block_bytes, x + LINE_BYTES, x_scales + 4, sums + 4
+        return total
+
+    @device
+    def unpack(w, n_inputs, target, scales, minima):
+        for block in range(n_inputs // 32):
+            if block % 8 == 0:
+                d, d_min = load_f16x16(w), load_f16x16(w + 32)
+                w += 64
+            store(target, block, quads(w + 32))
+            store_f32x16(scales + 64 * block, d * to_f32(load_u8x16(w)))
+            store_f32x16(minima + 64 * block, d_min * to_f32(load_u8x16(w + 16)))
+            w += block_bytes
+
+    return dot, unpack
+
+
+dot_q8_0, unpack_q8_0 = plain_type(byte_quads, 32, 544, with_offset(128), store_quads)
+dot_q4_0, unpack_q4_0 = plain_type(nibble_quads, 32, 288, with_offset(8), store_nibble_quads)
+dot_q4_1, unpack_q4_1 = plain_type(nibble_quads, 64, 320, with_own_minima, store_nibble_quads)
+dot_q5_0, unpack_q5_0 = plain_type(five_bit_quads, 32, 352, with_offset(16), store_quads)
+dot_q5_1, unpack_q5_1 = plain_type(five_bit_quads, 64, 384, with_own_minima, store_quads)
+dot_q4_k, unpack_q4_k = super_type(nibble_quads, 288, store_nibble_quads)
+dot_q5_k, unpack_q5_k = super_type(five_bit_quads, 352, store_quads)
+fetch_q6_k = prefetch_lines(7)
 
 
 @device
-def unpack_q5_k(w, n_inputs, quads, scales, minima):
-    for block in range(n_inputs // 32):
-        if block % 8 == 0:
-            d, d_min = load_f16x16(w), load_f16x16(w + 32)
-            w += 64
-        store_quads(quads, block, five_bit_quads(w + 32))
-        store_f32x16(scales + 64 * block, d * to_f32(load_u8x16(w)))
-        store_f32x16(minima + 64 * block, d_min * to_f32(load_u8x16(w + 16)))
-        w += 352
+def dot_q6_k(w, x, n_inputs, total):
+    n_blocks = n_inputs // 32
+    scales, sums = x + SCALES * n_blocks, x + HALF_SUMS * n_blocks
+    for _ in range(n_inputs // 256):
+        d = load_f16x16(w)
+        w += 32
+        for _ in range(8):
+            fetch_q6_k(w + AHEAD)
+            q = six_bit_quads(w + 32)
+            scale = d * to_f32(load_i8x16(w))
+            total = scaled(total, dot_half(q[0], q[1], q[2], q[3], x), scale, scales, times(scale, 32), sums)
+            scale = d * to_f32(load_i8x16(w + 16))
+            total = scaled(total, dot_half(q[4], q[5], q[6], q[7], x + 16), scale, scales, times(scale, 32), sums + 4)
+            w, x, scales, sums = w + 416, x + LINE_BYTES, scales + 4, sums + 8
+    return total
 
 
 @device
@@ -425,12 +340,14 @@ def unpack_q6_k(w, n_inputs, quads, scales, minima):
 # Floating-point weights with floating-point activations ---------------------------------------------------------------
 
 
+fetch_two, fetch_four = prefetch_lines(2), prefetch_lines(4)
+
+
 @device
 def dot_f32(w, x, n_inputs, total):
     a, b, c, d = total, zero_f32x16(), zero_f32x16(), zero_f32x16()
     for _ in range(n_inputs // 4):
-        ahead = w + AHEAD
-        prefetch(ahead), prefetch(ahead + 64), prefetch(ahead + 128), prefetch(ahead + 192)
+        fetch_four(w + AHEAD)
         a = fma(load_f32x16(w), splat_f32(load_f32(x)), a)
         b = fma(load_f32x16(w + 64), splat_f32(load_f32(x + 4)), b)
         c = fma(load_f32x16(w + 128), splat_f32(load_f32(x + 8)), c)
@@ -455,8 +372,7 @@ def dot_f32x8(w, x, n_inputs, total):
 def dot_f16(w, x, n_inputs, total):
     a, b, c, d = total, zero_f32x16(), zero_f32x16(), zero_f32x16()
     for _ in range(n_inputs // 4):
-        ahead = w + AHEAD
-        prefetch(ahead), prefetch(ahead + 64)
+        fetch_two(w + AHEAD)
         a = fma(load_f16x16(w), splat_f32(load_f32(x)), a)
         b = fma(load_f16x16(w + 32), splat_f32(load_f32(x + 4)), b)
         c = fma(load_f16x16(w + 64), splat_f32(load_f32(x + 8)), c)
@@ -469,8 +385,7 @@ def dot_f16(w, x, n_inputs, total):
 def dot_bf16(w, x, n_inputs, total):
     a, b, c, d = total, zero_f32x16(), zero_f32x16(), zero_f32x16()
     for _ in range(n_inputs // 4):
-        ahead = w + AHEAD
-        prefetch(ahead), prefetch(ahead + 64)
+        fetch_two(w + AHEAD)
         a = fma(load_bf16x16(w), splat_f32(load_f32(x)), a)
         b = fma(load_bf16x16(w + 32), splat_f32(load_f32(x + 4)), b)
         c = fma(load_bf16x16(w + 64), splat_f32(load_f32(x + 8)), c)

@@ -95,6 +95,17 @@ copy_bytes = define(types.void, (_address, _address, types.int64), _copy)
 zero_bytes = define(types.void, (_address, types.int64), _zero)
 prefetch = define(types.void, (_address,), _prefetch)
 
+
+def prefetch_lines(n_lines: int) -> Any:
+    """Prefetches of `n_lines` cache lines, written out: a loop around them costs a third of a kernel's speed."""
+
+    def body(b: ir.IRBuilder, address: ir.Value) -> None:
+        for line in range(n_lines):
+            _prefetch(b, b.add(address, ir.Constant(I64, 64 * line)))
+
+    return define(types.void, (_address,), body)
+
+
 # Atomics and waiting ------------------------------------------------------------------------------------------------
 
 
