@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
         options.parser.error("--json needs -p TEXT, or text from a pipe")
     question = options.prompt if options.prompt is not None else _read_pipe() if by_pipe else None
     settings = Settings.load(paths.settings_file())
-    path = Path(options.model) if options.model else _starter()
+    path = Path(options.model) if options.model else fetch_starter()
     params = sampling_params(options, settings)
     started_s = time.perf_counter()
     with open_engine(path, engine_config(options, settings)) as engine:
@@ -83,7 +83,8 @@ def open_engine(path: Path, config: EngineConfig) -> Engine:
         raise ColibriError(f"{path}: the model cannot be opened: {error.strerror or error}") from error
 
 
-def _starter() -> Path:
+def fetch_starter() -> Path:
+    """The starter model, fetched when it is not there, showing what takes time."""
     job = Job("Starter model")
     with ProgressLine(job):
         return job.run_blocking(starter.ensure)

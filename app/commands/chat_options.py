@@ -23,15 +23,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
     sampling = parser.add_argument_group("sampling")
     sampling.add_argument("--temperature", type=_number(0, math.inf), metavar="T", help="0: always the likeliest token")
-    sampling.add_argument("--top-k", type=_whole(0), metavar="K", help="choose among the K likeliest; 0: among all")
+    sampling.add_argument("--top-k", type=whole(0), metavar="K", help="choose among the K likeliest; 0: among all")
     sampling.add_argument("--top-p", type=_number(0, 1), metavar="P", help="choose among tokens that make up P")
     sampling.add_argument("--min-p", type=_number(0, 1), metavar="P", help="leave out tokens below P of the likeliest")
-    sampling.add_argument("-n", "--max-tokens", type=_whole(1), metavar="N", help="stop after N tokens")
-    sampling.add_argument("--seed", type=_whole(0), metavar="N", help="the same seed gives the same answer")
+    sampling.add_argument("-n", "--max-tokens", type=whole(1), metavar="N", help="stop after N tokens")
+    sampling.add_argument("--seed", type=whole(0), metavar="N", help="the same seed gives the same answer")
 
     engine = parser.add_argument_group("engine")
-    engine.add_argument("--threads", type=_whole(1), metavar="N", help="default: one for each physical core")
-    engine.add_argument("--context", type=_whole(1), metavar="N", help="how many tokens a conversation may have")
+    engine.add_argument("--threads", type=whole(1), metavar="N", help="default: one for each physical core")
+    engine.add_argument("--context", type=whole(1), metavar="N", help="how many tokens a conversation may have")
 
 
 def sampling_params(options: argparse.Namespace, settings: Settings) -> SamplingParams:
@@ -66,7 +66,9 @@ def engine_config(options: argparse.Namespace, settings: Settings) -> EngineConf
     return EngineConfig(context_length, threads, max_sequences=1, kv_pool_tokens=context_length)
 
 
-def _whole(least: int) -> Callable[[str], int]:
+def whole(least: int) -> Callable[[str], int]:
+    """A reader of whole numbers, `least` or more."""
+
     def whole_number(text: str) -> int:
         value = int(text)
         if value < least:

@@ -13,26 +13,8 @@ import json
 import time
 from pathlib import Path
 
-import numpy as np
-
-from engine import Engine, EngineConfig, SamplingParams
-
-
-def prompt_tokens_per_second(engine: Engine, ids: list[int]) -> float:
-    """Time from adding a prompt to its first generated token."""
-    params = SamplingParams(temperature=0.0, max_tokens=1, ignore_eos=True)
-    start = time.perf_counter()
-    for _ in engine.generate(ids, params):
-        pass
-    return len(ids) / (time.perf_counter() - start)
-
-
-def generated_tokens_per_second(engine: Engine, first_id: int, n_tokens: int) -> float:
-    """Rate of the tokens after the first one."""
-    params = SamplingParams(temperature=0.0, max_tokens=n_tokens + 1, ignore_eos=True)
-    times = [time.perf_counter() for d in engine.generate([first_id], params) if d.token_id is not None]
-    assert len(times) == n_tokens + 1, f"expected {n_tokens + 1} tokens, got {len(times)}"
-    return n_tokens / (times[-1] - times[0])
+from app.benchmark import Kind, SpeedTest, measure
+from engine import Engine, EngineConfig
 
 
 def main() -> None:
@@ -43,24 +25,14 @@ def main() -> None:
     parser.add_argument("--generate", type=int, default=128)
     parser.add_argument("--repetitions", type=int, default=1)
     arguments = parser.parse_args()
-    random = np.random.default_rng(time.time_ns())
+    tests = [SpeedTest(Kind.PROMPT, arguments.prompt), SpeedTest(Kind.GENERATE, arguments.generate)]
     start = time.perf_counter()
-    config = EngineConfig(context_length=max(1024, arguments.prompt + 64), threads=arguments.threads)
+    config = EngineConfig(context_length=max(1024, *(t.n_context_tokens for t in tests)), threads=arguments.threads)
     with Engine.open(arguments.model, config) as engine:
         load_ms = (time.perf_counter() - start) * 1000
-
-        def random_ids(n_tokens: int) -> list[int]:
-            return [int(token) for token in random.integers(0, engine.info.n_vocab, n_tokens)]
-
-        # Not measured: touches every weight and expert once, as the peer's own warm-up run does.
-        prompt_tokens_per_second(engine, random_ids(arguments.prompt))
-        generated_tokens_per_second(engine, random_ids(1)[0], 4)
-        prompt = [prompt_tokens_per_second(engine, random_ids(arguments.prompt)) for _ in range(arguments.repetitions)]
-        generate = [
-            generated_tokens_per_second(engine, random_ids(1)[0], arguments.generate)
-            for _ in range(arguments.repetitions)
-        ]
-    print(json.dumps({"prompt": prompt, "generate": generate, "load_ms": load_ms}))
+        result = measure(engine, tests, arguments.repetitions)
+    samples = {speed.test.kind.value: speed.samples for speed in result.speeds}
+    print(json.dumps({**samples, "load_ms": load_ms}))
 
 
 if __name__ == "__main__":
