@@ -22,7 +22,7 @@ _LEAST_CHUNK_BYTES, _MOST_CHUNK_BYTES = 8 << 10, 128 << 10
 _CHUNKS_PER_WORKER = 8
 _SWIGLU_COLUMNS = 512
 _CACHED_SCORE_BYTES, _MOST_TOKENS_TOGETHER = 1 << 20, 8
-_CACHED_ACTIVATION_BYTES = 1 << 20  # activation rows that go through all weights of a chunk before the next ones
+_CACHED_ACTIVATION_BYTES = 11 << 17  # activation rows that go through all weights of a chunk before the next ones
 
 
 @dataclass(frozen=True, slots=True)
