@@ -141,9 +141,17 @@ class EngineService:
 
     def _cancel(self, generation: Generation) -> None:
         self._commands.put(lambda: self._cancel_in_engine(generation))
+        self._interrupt()
+
+    def _interrupt(self) -> None:
+        """Let the engine's thread look at its commands now, not after a long prompt's step."""
+        engine = self._engine
+        if engine is not None:
+            engine.interrupt()
 
     def _begin_change(self, state: ServiceState, job: Job | None) -> int:
         self._n_changes += 1
+        self._interrupt()
         if self.loading is not None:
             self.loading.cancel()
         self.loading = job

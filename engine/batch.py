@@ -45,6 +45,10 @@ class Batch:
         self.tokens, self.positions, self.sequences, self.output_rows, self.pages = (
             buffers[name].address for name in ("tokens", "positions", "sequences", "output_rows", "pages")
         )
+        # not in the model's memory: another thread may set it while the model is being closed
+        self.interrupt_flag: Array = np.zeros(1, np.int64)
+        self.interrupt = self.interrupt_flag.ctypes.data
+        memory.know(self.interrupt, 8)
         if memory.is_real:
             self._arrays: dict[str, Array] = {
                 name: view(buffers[name], dtype, (n,)) for name, (dtype, n) in sizes.items()

@@ -35,8 +35,8 @@ from engine.tokenizer import ChatTemplate, Tokenizer
 Array = np.ndarray[Any, Any]
 Progress = Callable[[str, float], None]
 _CLOSED = "This engine has been closed; open the model again."
-_STEP_SECONDS = 1.0  # a step that reads a prompt should not take longer, so that a cancellation is soon heard
-_LEAST_STEP_TOKENS = 128  # but below this experts get too few rows each: half the speed at 32
+_STEP_SECONDS = 2.0  # a step that reads a prompt should not take longer, so that its progress is seen
+_LEAST_STEP_TOKENS = 256  # but below this experts get too few rows each: half the speed at 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Evaluation:
 
 
 class Engine:
-    """One model, ready to answer. Not thread-safe: one thread calls it; `telemetry` may be read from any."""
+    """One model, ready to answer. One thread calls it; others may read `telemetry` and call `interrupt`."""
 
     def __init__(self, model: Model) -> None:
         """Use `Engine.open`."""
@@ -66,6 +66,7 @@ class Engine:
         self.chat_template = ChatTemplate.from_metadata(model.reader.metadata, self.tokenizer)
         self.telemetry = Telemetry(model.moe_layers, model.expert_counts, model.last_experts)
         self._scheduler = Scheduler(model.pool, self.config.max_batch_tokens, self.config.max_sequences)
+        self._interrupt_flag = model.batch.interrupt_flag
         self._requests: dict[int, Request] = {}
         self._pending: list[Delta] = []  # not yet handed out
         self._ids = count(1)
@@ -116,6 +117,13 @@ class Engine:
             self._pending.append(request.end("cancelled"))
             self._forget(request)
 
+    def interrupt(self) -> None:
+        """End the step under way early, with nothing done; it is begun anew by the next. May be called by any thread.
+
+        For a cancellation that should not wait until a long prompt's step is over.
+        """
+        self._interrupt_flag[0] = 1
+
     @property
     def has_work(self) -> bool:
         return bool(self._requests or self._pending)
@@ -130,6 +138,8 @@ class Engine:
             return deltas
         began = time.perf_counter()
         rows = self._run(shares)
+        if rows is None:
+            return deltas
         n_prompt = 0
         for share, row in zip(shares, rows, strict=True):
             self._scheduler.computed(share)
@@ -191,7 +201,8 @@ class Engine:
                 piece = ids[first : first + step]
                 self._begin_step()
                 model.batch.add(0, piece, first, list(range(len(piece))))
-                model.run()
+                while not model.run():
+                    pass
                 pieces.append((model.logits_rows(len(piece)), *model.routes(len(piece))))
             logits, experts, weights = zip(*pieces, strict=True)
             return Evaluation(np.concatenate(logits), np.concatenate(experts, 1), np.concatenate(weights, 1))
@@ -270,8 +281,11 @@ class Engine:
         self._n_steps += 1
         self._open_model.batch.begin(self._n_steps)
 
-    def _run(self, shares: list[Share]) -> list[int]:
-        """Run the plan for `shares`; returns each share's row of logits (meaningless where none were wanted)."""
+    def _run(self, shares: list[Share]) -> list[int] | None:
+        """Run the plan for `shares`; returns each share's row of logits (meaningless where none were wanted).
+
+        None when the run was interrupted.
+        """
         model = self._open_model
         self._begin_step()
         rows = []
@@ -284,7 +298,8 @@ class Engine:
             first = sequence.n_computed
             wants = [share.n_tokens - 1] if share.wants_logits else []
             rows.append(model.batch.add(sequence.slot, sequence.tokens[first : first + share.n_tokens], first, wants))
-        model.run()
+        if not model.run():
+            return None
         self._clock.note(model.last_tick)
         return rows
 

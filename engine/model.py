@@ -130,6 +130,7 @@ class Model:
         self.chosen_experts, self.expert_weights = parts.builder.routes()
         shape = (len(parts.builder.moe_layers), self.hyper.n_experts)
         self.expert_counts = view(parts.builder.counts, np.int64, shape)
+        self._counts_before = self.expert_counts.copy()
         self.last_experts = view(parts.builder.newest, np.int32, (shape[0], self.hyper.top_k))
         self.moe_layers = [layer.layer for layer in parts.builder.moe_layers]
         self.limits = self._limits(parts)
@@ -158,14 +159,23 @@ class Model:
             },
         )
 
-    def run(self) -> None:
-        """Execute the plan for the batch, loading experts as they turn out to be needed."""
+    def run(self) -> bool:
+        """Execute the plan for the batch, loading experts as they turn out to be needed.
+
+        False when it was interrupted (`batch.interrupt_flag`): then nothing counts as done.
+        """
         assert self._team is not None
+        np.copyto(self._counts_before, self.expert_counts)
         stage = self._team.run(self.plan)
         while stage >= 0:
+            if stage not in self._moe_stages:
+                self.batch.interrupt_flag[0] = 0
+                self.expert_counts[:] = self._counts_before
+                return False
             index, n_choices = self._moe_stages[stage], self.batch.n_tokens_now * self.hyper.top_k
             self.store.load(index, self.chosen_experts[index, :n_choices], self._loader)
             stage = self._team.run(self.plan, stage)
+        return True
 
     @property
     def last_tick(self) -> int:

@@ -49,8 +49,10 @@ class Stage:
 class Plan:
     """Collects stages; `finish` turns them into the arrays that the team executes."""
 
-    def __init__(self, library: KernelLibrary) -> None:
+    def __init__(self, library: KernelLibrary, interrupt: int = 0) -> None:
+        """`interrupt`: address of an int64 that stops a run after the stage under way when it is not 0; 0: none."""
         self._library = library
+        self.interrupt = interrupt
         self.stages: list[Stage] = []
         self.ops: np.ndarray[Any, Any] = np.zeros((0, OP_BYTES // 8), np.int64)
         self.stage_records: np.ndarray[Any, Any] = np.zeros((0, STAGE_BYTES // 8), np.int64)
@@ -81,7 +83,7 @@ class Plan:
         self.stage_records = np.zeros((len(self.stages), STAGE_BYTES // 8), np.int64)
         first = 0
         for record, stage in zip(self.stage_records, self.stages, strict=True):
-            record[:] = first, len(stage.operations), stage.order, stage.halt
+            record[:] = first, len(stage.operations), stage.order, stage.halt or self.interrupt
             first += len(stage.operations)
         self.ticks = np.zeros(len(self.stages), np.int64)
 

@@ -74,6 +74,8 @@ class _Facts:
 
 def verify(plan: Plan, memory: Memory, limits: Limits) -> None:
     """Raise PlanError for the first operand that could reach outside of memory."""
+    if plan.interrupt and not memory.contains(plan.interrupt, 8):
+        raise PlanError("The cell that interrupts the plan lies outside of what was allocated; the plan is not run.")
     cells = limits.cells
     most = {cells["n_tokens"]: limits.max_tokens, cells["n_outputs"]: limits.max_outputs, cells["one"]: 1}
     facts = _Facts(limits, most)

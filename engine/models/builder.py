@@ -62,7 +62,7 @@ class Builder:
         n_workers: int,
     ) -> None:
         self.hyper, self.weights, self.memory, self.config, self.batch = hyper, weights, memory, config, batch
-        self.plan = Plan(library)
+        self.plan = Plan(library, batch.interrupt)
         self.moe_layers: list[MoeLayer] = []
         self.n_kv_layers = 0
         self._n_workers = n_workers

@@ -210,6 +210,15 @@ def test_a_stage_without_operations_is_refused(models: dict[str, Model]) -> None
         emptied.operations = operations_before
 
 
+def test_an_interrupt_outside_of_memory_is_refused(models: dict[str, Model]) -> None:
+    plan = models[LLAMA].plan
+    before, plan.interrupt = plan.interrupt, 8
+    try:
+        assert is_refused(models[LLAMA])
+    finally:
+        plan.interrupt = before
+
+
 def test_a_halt_that_nobody_sets_is_refused(models: dict[str, Model]) -> None:
     model = models[MIXTRAL]
     stage = next(stage for stage in model.plan.stages if stage.halt)
