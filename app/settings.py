@@ -42,7 +42,7 @@ class Settings:
 
     theme: str = "system"  # "system", "light", "dark"
     language: str = "system"  # "system", or a language's code
-    font_size: int = 0  # in points; 0: the desktop's own
+    font_size: int = 0  # in logical pixels; 0: the theme's own
     model_path: str = ""  # the model opened at start; "": the starter model
     model_folders: tuple[str, ...] = ()
     recent_models: tuple[str, ...] = ()

@@ -147,7 +147,7 @@ class Engine:
             if not (share.n_tokens == 1 and share.wants_logits and request.n_completion):
                 n_prompt += share.n_tokens
             deltas.append(self._advance(request, share, row))
-        self._account(time.perf_counter() - began, n_prompt, len(shares))
+        self._account(time.perf_counter() - began, n_prompt)
         return deltas
 
     def generate(self, prompt_ids: list[int], params: SamplingParams | None = None) -> Generator[Delta, None, None]:
@@ -323,7 +323,7 @@ class Engine:
         self._scheduler.remove(request.sequence)
         del self._requests[request.id]
 
-    def _account(self, seconds: float, n_prompt: int, n_shares: int) -> None:
+    def _account(self, seconds: float, n_prompt: int) -> None:
         """Book a step's time, and learn from it how much of a prompt the next step may take."""
         if not n_prompt:
             self._decode_s += seconds

@@ -23,9 +23,10 @@ from engine.kv import PagePool
 from engine.loader import Loader
 from engine.memory import Buffer, Memory, MemoryPlan, check_fits, view
 from engine.models import architecture
-from engine.models.builder import Builder, Rows
+from engine.models.builder import Builder
 from engine.models.hyperparameters import Hyperparameters, Keys
 from engine.models.weights import Weights
+from engine.models.workspace import Rows
 from engine.team import Team
 from engine.verify import Limits, verify
 
@@ -49,9 +50,14 @@ class _Parts:
 
 
 def _build(
-    reader: GGUFReader, hyper: Hyperparameters, keys: Keys, config: EngineConfig, library: KernelLibrary, memory: Memory
+    reader: GGUFReader,
+    hyper: Hyperparameters,
+    keys: Keys,
+    config: EngineConfig,
+    n_workers: int,
+    library: KernelLibrary,
+    memory: Memory,
 ) -> _Parts:
-    n_workers = config.threads or usable_cores()
     weights = Weights(reader, memory)
     max_outputs = max(config.max_sequences, _LEAST_OUTPUTS)
     batch = Batch(memory, config.max_batch_tokens, config.max_sequences, max_outputs, config.context_length)
@@ -109,21 +115,20 @@ class Model:
         keys = Keys(self.reader.metadata)
         architecture(keys.architecture)  # refuse an unknown one before its keys are looked at
         self.hyper = Hyperparameters.read(keys)
-        config = _bounded(config, self.hyper)
+        config, n_workers = _bounded(config, self.hyper), config.threads or usable_cores()
         measured = Memory(measure_only=True)
-        parts = _build(self.reader, self.hyper, keys, config, library, measured)
+        parts = _build(self.reader, self.hyper, keys, config, n_workers, library, measured)
         check_fits(measured.plan())
         if self.hyper.n_experts and parts.store.capacity < self.hyper.n_experts:
             # a step must not need more experts of a layer than the cache holds
             config = replace(config, max_batch_tokens=max(1, parts.store.capacity // self.hyper.top_k))
-        parts = _build(self.reader, self.hyper, keys, config, library, self.memory)
+        parts = _build(self.reader, self.hyper, keys, config, n_workers, library, self.memory)
         self.config = config
         self.batch, self.plan, self.store, self.logits = parts.batch, parts.builder.plan, parts.store, parts.logits
         self.pool = PagePool(parts.n_pages, parts.kv_address, parts.page_bytes)
         self.n_vocab = parts.builder.n_vocab
         self.info = self._describe(keys, parts.builder, library)
         self.plan.finish()
-        n_workers = config.threads or usable_cores()
         self._team = Team(library, n_workers, parts.scratch_address, parts.builder.scratch_bytes)
         self._loader = Loader(library, self._team, self.batch.one)
         self._moe_stages = {layer.stage: i for i, layer in enumerate(parts.builder.moe_layers)}

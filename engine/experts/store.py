@@ -57,10 +57,9 @@ class ExpertStore:
             )
         arriving: dict[int, int] = {}  # expert -> slab
         packings: list[Packing] = []
-        for expert in sorted(needed):
-            if self._slots[index][expert] == 0:
-                arriving[expert] = self._free.pop() if self._free else self._evict(index, needed)
-                packings += self._packings(index, expert, arriving[expert])
+        for expert in self.missing(index, wanted):
+            arriving[expert] = self._free.pop() if self._free else self._evict(index, needed)
+            packings += self._packings(index, expert, arriving[expert])
         try:
             loader.load(packings)
         except BaseException:

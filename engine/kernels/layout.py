@@ -23,7 +23,7 @@ IN_SEQUENCE = 1  # all operations have the same chunks; one worker runs chunk c 
 TEAM_STATE = 0  # (stage << 32) | chunks left; the upper half is what sleepers wait on
 TEAM_DONE = 64  # finished chunks of the current stage
 TEAM_SLEEPERS = 128
-TEAM_PLAN = 192  # addresses and sizes of the plan in force: the cells below
+# addresses and sizes of the plan in force
 TEAM_STAGES, TEAM_N_STAGES, TEAM_OPS, TEAM_TICKS = 192, 200, 208, 216
 TEAM_SCRATCH, TEAM_SCRATCH_BYTES = 224, 232
 TEAM_LAST_TICK = 256  # time stamp at which the current stage began

@@ -76,11 +76,6 @@ def _store_f16(b: ir.IRBuilder, address: ir.Value, value: ir.Value) -> None:
 store_f16 = define(types.void, (_address, types.float32), _store_f16)
 
 
-def _copy(b: ir.IRBuilder, target: ir.Value, source: ir.Value, n_bytes: ir.Value) -> None:
-    arguments = [pointer(b, target, I8), pointer(b, source, I8), n_bytes, ir.Constant(ir.IntType(1), 0)]
-    call_llvm(b, "llvm.memcpy.p0.p0.i64", ir.VoidType(), arguments)
-
-
 def _zero(b: ir.IRBuilder, target: ir.Value, n_bytes: ir.Value) -> None:
     arguments = [pointer(b, target, I8), ir.Constant(I8, 0), n_bytes, ir.Constant(ir.IntType(1), 0)]
     call_llvm(b, "llvm.memset.p0.i64", ir.VoidType(), arguments)
@@ -91,9 +86,7 @@ def _prefetch(b: ir.IRBuilder, address: ir.Value) -> None:
     call_llvm(b, "llvm.prefetch.p0", ir.VoidType(), [pointer(b, address, I8), read, keep, data])
 
 
-copy_bytes = define(types.void, (_address, _address, types.int64), _copy)
 zero_bytes = define(types.void, (_address, types.int64), _zero)
-prefetch = define(types.void, (_address,), _prefetch)
 
 
 def prefetch_lines(n_lines: int) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 from numba import njit, types
 
 from engine.kernels.compiler import KernelCompiler, PartCompiler
-from engine.kernels.layout import OPERANDS_OFFSET
+from engine.kernels.layout import MAX_OPERANDS, OPERANDS_OFFSET
 from engine.kernels.memory import load_f64, load_i64
 
 _OPTIONS = {
@@ -60,6 +60,8 @@ def kernel(function: Callable[..., Any], name: str | None = None) -> Callable[..
     first, second, *operands = inspect.signature(function).parameters.values()
     if (first.name, second.name) != ("chunk", "scratch"):
         raise TypeError(f"kernel {name}: its parameters must start with chunk, scratch")
+    if len(operands) > MAX_OPERANDS:
+        raise TypeError(f"kernel {name}: a record holds {MAX_OPERANDS} operands, not {len(operands)}")
     KERNELS[name] = Kernel(name, function, tuple((p.name, str(p.annotation)) for p in operands))
     return function
 

@@ -200,7 +200,6 @@ load_i8x16 = define(i32x16, (_address,), lambda b, p: b.sext(load_unaligned(b, p
 load_pair = define(f32x16, (_address,), _load_pair)  # two floats, eight times over
 store_i32x16 = define(types.void, (_address, i32x16), store_unaligned)
 store_f32x16 = define(types.void, (_address, f32x16), store_unaligned)
-store_f16x16 = define(types.void, (_address, f32x16), lambda b, p, v: store_unaligned(b, p, float_to_half_bits(b, v)))
 store_i8x16 = define(types.void, (_address, i32x16), lambda b, p, v: store_unaligned(b, p, b.trunc(v, _bytes)))
 
 splat_i32 = define(i32x16, (types.int32,), lambda b, x: _splat(b, x, _I))
@@ -212,7 +211,6 @@ lane_numbers = define(i32x16, (), lambda b: ir.Constant(_I, list(range(LANES))))
 # Conversions and bit operations -------------------------------------------------------------------------------------
 
 to_f32 = define(f32x16, (i32x16,), lambda b, v: b.sitofp(v, _F))
-to_i32 = define(i32x16, (f32x16,), lambda b, v: b.fptosi(v, _I))
 as_i32 = define(i32x16, (f32x16,), lambda b, v: b.bitcast(v, _I))
 as_f32 = define(f32x16, (i32x16,), lambda b, v: b.bitcast(v, _F))
 
@@ -288,7 +286,6 @@ select_less = define(
     (f32x16, f32x16, f32x16, f32x16),
     lambda b, i, j, x, y: b.select(b.fcmp_ordered("<", i, j), x, y),
 )
-extract_f32 = define(types.float32, (f32x16, types.int32), lambda b, v, i: b.extract_element(v, i))
 
 _ROUNDING_MAGIC = 12582912.0  # 1.5 * 2^23: adding it leaves the nearest integer (ties to even) in the low bits
 round_to_i32 = define(

@@ -10,11 +10,12 @@ import numpy as np
 
 from engine.batch import Batch
 from engine.config import EngineConfig
-from engine.kernels.layout import ITEM_BYTES, TILE_ROWS, activation_row_bytes, kv_head_bytes, unpacked_bytes
+from engine.kernels.layout import ITEM_BYTES, TILE_ROWS, kv_head_bytes, unpacked_bytes
 from engine.kernels.library import KernelLibrary
 from engine.memory import Buffer, Memory, view
 from engine.models.hyperparameters import Hyperparameters
 from engine.models.weights import ExpertLayer, Matrix, Weights
+from engine.models.workspace import Rows, Workspace
 from engine.plan import Extent, Plan
 
 _TOKEN_TILE = 128  # activation rows that one chunk of a matrix product takes
@@ -23,17 +24,6 @@ _CHUNKS_PER_WORKER = 8
 _SWIGLU_COLUMNS = 512
 _CACHED_SCORE_BYTES, _MOST_TOKENS_TOGETHER = 1 << 20, 8
 _CACHED_ACTIVATION_BYTES = 11 << 17  # activation rows that go through all weights of a chunk before the next ones
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """Activations: (rows, n) float32 with rows of `stride` bytes, and perhaps the same rounded to 12 bits."""
-
-    n: int
-    address: int
-    stride: int
-    rounded: int = 0
-    rounded_stride: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +38,7 @@ class MoeLayer:
     stage: int  # the plan's stage that halts when experts are missing
 
 
-class Builder:
+class Builder(Workspace):
     """What an architecture file calls: each method adds the operations of one well-known part of a decoder."""
 
     def __init__(
@@ -61,13 +51,12 @@ class Builder:
         batch: Batch,
         n_workers: int,
     ) -> None:
-        self.hyper, self.weights, self.memory, self.config, self.batch = hyper, weights, memory, config, batch
+        super().__init__(memory, config)
+        self.hyper, self.weights, self.batch = hyper, weights, batch
         self.plan = Plan(library, batch.interrupt)
         self.moe_layers: list[MoeLayer] = []
         self.n_kv_layers = 0
         self._n_workers = n_workers
-        self._rounds = config.activations == "int12"
-        self._buffers: dict[str, Buffer] = {}
         self._pending: list[tuple[str, dict[str, float]]] = []
         self._rope_table = self._make_rope_table()
         self.counts = memory.allocate("expert counts", 8 * hyper.n_layers * max(hyper.n_experts, 1), "buffers")
@@ -75,31 +64,9 @@ class Builder:
         self.newest = memory.allocate("newest choice", 4 * hyper.n_layers * max(hyper.top_k, 1), "buffers")
         self.x = self.rows("residual", hyper.n_embedding)
         self.logits: Rows | None = None
-        self.scratch_bytes = 0
-        self._need_scratch(8 * max(hyper.n_experts, 16) * 2)
+        self.need_scratch(8 * max(hyper.n_experts, 16) * 2)
 
-    # Buffers ------------------------------------------------------------------------------------------------------
-
-    def rows(self, name: str, n: int, *, n_rows: int | None = None, rounded: bool = False) -> Rows:
-        """The activations called `name`; layers share them, so the same name is the same memory."""
-        n_rows = n_rows or self.config.max_batch_tokens
-        stride = 4 * -(-n // 16) * 16
-        plain = self._buffer(name, stride * n_rows)
-        if not (rounded and self._rounds):
-            return Rows(n, plain.address, stride)
-        rounded_stride = activation_row_bytes(n)
-        return Rows(n, plain.address, stride, self._rounded_buffer(name, n_rows, rounded_stride), rounded_stride)
-
-    def _rounded_buffer(self, name: str, n_rows: int, stride: int) -> int:
-        """Rounded activations, with room for the rows that a tile product reads beyond the last."""
-        return self._buffer(f"{name}, rounded", stride * (n_rows + TILE_ROWS - 1)).address
-
-    def _buffer(self, name: str, n_bytes: int) -> Buffer:
-        if name not in self._buffers:
-            self._buffers[name] = self.memory.allocate(name, n_bytes, "buffers")
-        if self._buffers[name].n_bytes < n_bytes:
-            raise ValueError(f"the buffer {name} was made for {self._buffers[name].n_bytes} bytes, not {n_bytes}")
-        return self._buffers[name]
+    # The experts' buffers ------------------------------------------------------------------------------------------
 
     def routes(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """The newest batch's experts (int32) and their weights (float32), each (n_moe_layers, most pairs)."""
@@ -116,12 +83,9 @@ class Builder:
     def _routes_of(self, index: int) -> tuple[int, int]:
         """Addresses of the chosen experts and of their weights of the MoE layer `index`."""
         n_bytes = 4 * self._most_pairs
-        chosen = self._buffer("chosen experts", n_bytes * self.hyper.n_layers)
-        weights = self._buffer("expert weights", n_bytes * self.hyper.n_layers)
+        chosen = self.buffer("chosen experts", n_bytes * self.hyper.n_layers)
+        weights = self.buffer("expert weights", n_bytes * self.hyper.n_layers)
         return chosen.address + n_bytes * index, weights.address + n_bytes * index
-
-    def _need_scratch(self, n_bytes: int) -> None:
-        self.scratch_bytes = max(self.scratch_bytes, -(-n_bytes // 4096) * 4096)
 
     @property
     def _tokens(self) -> Extent:
@@ -152,10 +116,9 @@ class Builder:
     def norm(self, weight: str) -> Rows:
         """The normalised residual stream, after adding to it what the part before has left."""
         out = self.rows("normalised", self.hyper.n_embedding, rounded=True)
-        vector = self.weights.vector(weight, self.hyper.n_embedding)
         with self.plan.in_sequence("norms"):
             self._add_pending()
-            self._norm_rows(self.x, out, vector.address, self._tokens)
+            self._rms_norm(self.x, out, weight, self.hyper.n_embedding, self._tokens)
         return out
 
     def _add_pending(self) -> None:
@@ -163,15 +126,16 @@ class Builder:
             self.plan.add(kernel, self._tokens, **operands)
         self._pending.clear()
 
-    def _norm_rows(self, x: Rows, out: Rows, weight: int, extent: Extent) -> None:
+    def _rms_norm(self, x: Rows, out: Rows, weight: str, n: int, extent: Extent) -> None:
+        """out = x normalised in parts of `n` values, also rounded where `out` is."""
         self.plan.add(
             "rms_norm",
             extent,
             x=x.address,
-            weight=weight,
+            weight=self.weights.vector(weight, n).address,
             out=out.address,
-            n=x.n,
-            n_parts=1,
+            n=n,
+            n_parts=x.n // n,
             stride=x.stride,
             eps=self.hyper.norm_epsilon,
         )
@@ -222,7 +186,7 @@ class Builder:
         unit = 1 if items else _TOKEN_TILE
         x_stride = x.rounded_stride if takes_rounded else x.stride
         rows_at_once = min(max(_CACHED_ACTIVATION_BYTES // x_stride // TILE_ROWS, 1) * TILE_ROWS, _TOKEN_TILE)
-        self._need_scratch(unpacked_bytes(matrix.n_inputs))
+        self.need_scratch(unpacked_bytes(matrix.n_inputs))
         self.plan.add(
             kernel,
             Extent(extent.cell, extent.most, unit, row_chunks),
@@ -246,18 +210,7 @@ class Builder:
 
     def head_norm(self, x: Rows, weight: str, n: int) -> None:
         """Normalise the rows of x in place, in parts of `n` values, in the stage that is open."""
-        vector = self.weights.vector(weight, n)
-        self.plan.add(
-            "rms_norm",
-            self._tokens,
-            x=x.address,
-            weight=vector.address,
-            out=x.address,
-            n=n,
-            n_parts=x.n // n,
-            stride=x.stride,
-            eps=self.hyper.norm_epsilon,
-        )
+        self._rms_norm(x, x, weight, n, self._tokens)
 
     def attention(
         self, q: Rows, k: Rows, v: Rows, *, neox: bool, norms: tuple[str, str, int, int] | None = None
@@ -321,7 +274,7 @@ class Builder:
         """Tokens that attend together: several, where their scores stay in the second-level cache."""
         row_bytes = 4 * (self.batch.max_pages * self.batch.page_tokens + 1)
         unit = min(max(_CACHED_SCORE_BYTES // (group * row_bytes), 1), _MOST_TOKENS_TOGETHER)
-        self._need_scratch(unit * group * row_bytes)
+        self.need_scratch(unit * group * row_bytes)
         return unit
 
     def self_attention(self, prefix: str, *, neox: bool, norms: tuple[str, str, int, int] | None = None) -> None:
@@ -396,7 +349,7 @@ class Builder:
         n_pairs = self._most_pairs
         _, expert_weights = self._routes_of(len(self.moe_layers))
         moe = self._route(layer, prefix, x, normalise=normalise, scale=scale)
-        pairs = Extent(self._buffer("number of pairs", 8).address, n_pairs)
+        pairs = Extent(self.buffer("number of pairs", 8).address, n_pairs)
         items = Extent(moe.n_items.address, self._most_items())
         gate = self.rows("expert gate", hyper.n_expert_feed_forward, n_rows=n_pairs, rounded=True)
         up = self.rows("expert up", hyper.n_expert_feed_forward, n_rows=n_pairs)
@@ -429,7 +382,7 @@ class Builder:
                     "n": hyper.n_embedding,
                     "outputs": down.address,
                     "weights": expert_weights,
-                    "pair_of": self._buffer("pair of choice", 4 * n_pairs).address,
+                    "pair_of": self.buffer("pair of choice", 4 * n_pairs).address,
                     "top_k": hyper.top_k,
                 },
             )
@@ -444,9 +397,9 @@ class Builder:
         """The rows of x once for each (token, choice) pair, so that an expert's rows lie together."""
         needs_floats = not x.rounded or experts.gate.is_float or experts.up.is_float
         needs_rounded = bool(x.rounded) and not (experts.gate.is_float and experts.up.is_float)
-        plain = self._buffer("expert inputs", x.stride * pairs.most).address if needs_floats else 0
-        rounded = self._rounded_buffer("expert inputs", pairs.most, x.rounded_stride) if needs_rounded else 0
-        pair_tokens = self._buffer("pair tokens", 4 * pairs.most).address
+        plain = self.buffer("expert inputs", x.stride * pairs.most).address if needs_floats else 0
+        rounded = self.rounded_buffer("expert inputs", pairs.most, x.rounded_stride) if needs_rounded else 0
+        pair_tokens = self.buffer("pair tokens", 4 * pairs.most).address
         with self.plan.in_sequence("experts"):
             for source, target, stride in ((x.address, plain, x.stride), (x.rounded, rounded, x.rounded_stride)):
                 if target:
@@ -469,9 +422,9 @@ class Builder:
         hyper, index = self.hyper, len(self.moe_layers)
         n_pairs = self._most_pairs
         chosen, expert_weights = self._routes_of(index)
-        n_items = self._buffer("number of items", 8)
-        missing = self._buffer("missing experts", 8).address
-        items = self._buffer("expert items", ITEM_BYTES * self._most_items())
+        n_items = self.buffer("number of items", 8)
+        missing = self.buffer("missing experts", 8).address
+        items = self.buffer("expert items", ITEM_BYTES * self._most_items())
         slots = self.memory.allocate(f"{prefix}expert addresses", 8 * hyper.n_experts, "buffers")
         with self.plan.side_by_side("router"):
             logits = self.linear(x, f"{prefix}ffn_gate_inp.weight", hyper.n_experts, "router logits")
@@ -501,9 +454,9 @@ class Builder:
                 max_rows=_TOKEN_TILE,
                 items=items.address,
                 n_items=n_items.address,
-                pair_tokens=self._buffer("pair tokens", 4 * n_pairs).address,
-                pair_of=self._buffer("pair of choice", 4 * n_pairs).address,
-                n_pairs=self._buffer("number of pairs", 8).address,
+                pair_tokens=self.buffer("pair tokens", 4 * n_pairs).address,
+                pair_of=self.buffer("pair of choice", 4 * n_pairs).address,
+                n_pairs=self.buffer("number of pairs", 8).address,
                 missing=missing,
                 counts=self.counts.address + 8 * hyper.n_experts * index,
                 last_used=self.last_used.address + 8 * hyper.n_experts * index,
@@ -522,7 +475,6 @@ class Builder:
             self._add_pending()
         wanted = Extent(self.batch.n_outputs, n_outputs)
         last = self.rows("output rows", hyper.n_embedding, n_rows=n_outputs, rounded=True)
-        weight = self.weights.vector("output_norm.weight", hyper.n_embedding)
         with self.plan.in_sequence("output"):
             self.plan.add(
                 "gather_rows",
@@ -532,7 +484,7 @@ class Builder:
                 out=last.address,
                 stride=last.stride,
             )
-            self._norm_rows(last, last, weight.address, wanted)
+            self._rms_norm(last, last, "output_norm.weight", hyper.n_embedding, wanted)
         name = "output.weight" if self.weights.has("output.weight") else "token_embd.weight"
         with self.plan.side_by_side("output"):
             self.logits = self.linear(last, name, self.n_vocab, "logits", extent=wanted)

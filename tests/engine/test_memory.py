@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from engine.errors import OutOfMemoryPlanError
 from engine.gguf import GGUFReader
+from engine.hardware.cpu import usable_cores
 from engine.kernels.library import load_library
 from engine.kernels.tiers import choose_tier
 from engine.memory import Memory, MemoryPlan, check_fits, view
@@ -93,7 +94,8 @@ def test_the_plan_measured_before_opening_is_what_is_then_taken(name: str, chang
     with GGUFReader.open(model_path(name)) as reader:
         keys = Keys(reader.metadata)
         measured = Memory(measure_only=True)
-        _build(reader, Hyperparameters.read(keys), keys, config, load_library(choose_tier()), measured)
+        n_workers = config.threads or usable_cores()
+        _build(reader, Hyperparameters.read(keys), keys, config, n_workers, load_library(choose_tier()), measured)
     with open_small(name, **changes) as engine:
         taken = engine.memory
     for kind in ("weights_bytes", "expert_bytes", "kv_bytes", "buffer_bytes"):
