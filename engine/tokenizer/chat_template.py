@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ from jinja2 import Template, TemplateSyntaxError
 
 from engine.errors import TemplateError
 from engine.tokenizer.limits import LimitError, run_bounded
-from engine.tokenizer.sandbox import BoundedEnvironment, RefusedByTemplate
+from engine.tokenizer.sandbox import BoundedEnvironment, RefusedByTemplate, given
 from engine.tokenizer.tokenizer import Tokenizer
 from engine.tokenizer.vocabulary import token_id_under
 
@@ -20,6 +21,8 @@ TEMPLATE_KEY = "tokenizer.chat_template"
 MAX_SOURCE_CHARACTERS = 1_000_000
 _FILENAME = "<template>"  # what jinja2 calls a template that comes from no file
 _NAMED_TOKENS = {"unk_token": "unknown", "pad_token": "padding", "sep_token": "seperator", "cls_token": "cls"}
+_REASONING_FIELDS = ("reasoning_content", "thinking", "reasoning")
+_ASKS_FOR_NONE = re.compile(r"""assistant['"] and message\[['"]content['"]\] is none""")
 
 Message = Mapping[str, Any]
 
@@ -81,11 +84,11 @@ class ChatTemplate:
             )
         variables = {
             **self._variables,
-            "messages": [dict(message) for message in messages],
+            "messages": given([_fields(message, source) for message in messages]),
             "add_generation_prompt": add_generation_prompt,
-            "tools": tools,
+            "tools": given(tools),
             "documents": None,
-            **extra,
+            **given(extra),
         }
         try:
             return run_bounded(lambda: self._compile(source).render(variables), filename=_FILENAME)
@@ -134,6 +137,21 @@ class ChatTemplate:
                 raise LimitError(f"it is {len(source):,} characters long; the limit is {MAX_SOURCE_CHARACTERS:,}")
             self._compiled[source] = BoundedEnvironment().from_string(source)
         return self._compiled[source]
+
+
+def _fields(message: Message, source: str) -> dict[str, Any]:
+    """The message without the fields that are None, its reasoning under each name that templates read.
+
+    A message that only calls tools keeps the content None for templates that know it by that.
+    """
+    fields = {name: value for name, value in message.items() if value is not None}
+    if "tool_calls" in fields and "content" not in fields and _ASKS_FOR_NONE.search(source):
+        fields["content"] = None
+    reasoning = next((fields[name] for name in _REASONING_FIELDS if name in fields), None)
+    if reasoning is not None:
+        fields.setdefault("thinking", reasoning)
+        fields["reasoning_content"] = reasoning
+    return fields
 
 
 def _plain_text(messages: Sequence[Message]) -> str:

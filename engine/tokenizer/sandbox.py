@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from itertools import islice
 from typing import Any, NoReturn
 
 from jinja2 import Environment, nodes, pass_environment
@@ -14,18 +15,36 @@ from jinja2.filters import make_attrgetter
 from jinja2.parser import Parser
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
-from jinja2.utils import Namespace
+from jinja2.utils import Cycler, Joiner, Namespace
 
 from engine.tokenizer import limits
 
 _FILTERS = (
     "abs attr capitalize count d default dictsort e escape first float groupby int items last length list lower map "
-    "max min reject rejectattr reverse round safe select selectattr sort title trim truncate unique upper wordcount"
+    "max min reject rejectattr reverse round safe select selectattr sort striptags title trim truncate unique upper "
+    "urlencode wordcount"
 )
 
 
 class RefusedByTemplate(TemplateRuntimeError):
     """The template itself called `raise_exception`."""
+
+
+class GivenList(list[Any]):
+    """A list of the caller's, which a template may read but not append to."""
+
+
+def given(value: Any) -> Any:
+    """A copy of the caller's value in which every list is a GivenList and everything else is a plain JSON value."""
+    if isinstance(value, Mapping):
+        return {str(key): given(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return GivenList(given(item) for item in value)
+    if isinstance(value, str):
+        return str.__str__(value)
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    return f"<{type(value).__name__}>"
 
 
 class GenerationTag(Extension):
@@ -56,16 +75,20 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         self.filters = {name: self.filters[name] for name in _FILTERS.split()}
         self.filters |= {
             "format": _format,
+            "from_json": _from_json,
             "indent": _indent,
             "join": _join,
             "joined": limits.joined,
             "checked": limits.checked,
             "replace": _replace,
             "string": limits.text_of,
+            "sum": _sum,
             "tojson": _tojson,
         }
         self.globals = {
+            "cycler": Cycler,
             "dict": dict,
+            "joiner": Joiner,
             "namespace": Namespace,
             "raise_exception": _raise_exception,
             "range": _range,
@@ -86,6 +109,10 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
                     setattr(parent, field, _guarded(value))
         return template
 
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        """As the sandbox says; besides, a template may append to lists of its own."""
+        return super().is_safe_attribute(obj, attr, value) or (attr == "append" and type(obj) is list)
+
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """The operation, unless its result would be huge."""
         limits.check_binary(operator, left, right)
@@ -100,6 +127,8 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
             if name == "join" and isinstance(owner, str) and len(args) == 1:
                 return limits.joined(args[0], owner)
             limits.check_method(owner, name, args, kwargs)
+        if isinstance(owner, list) and args:
+            limits.checked([owner, *args])
         nested = [value for value in (*args, *kwargs.values()) if isinstance(value, (list, tuple, dict))]
         if len(nested) > 1:
             limits.checked(nested)
@@ -158,12 +187,28 @@ def _tojson(
     separators: tuple[str, str] | None = None,
     sort_keys: bool = False,
 ) -> str:
-    """JSON as a model was trained on: `<` and accents stay what they are."""
+    """JSON as a model was trained on: `<` and accents stay what they are. A filter's result counts as a list."""
+    if isinstance(value, Iterator):
+        value = list(islice(value, limits.MAX_ITEMS))
     if isinstance(indent, int) and indent > 64:
         raise limits.LimitError(f"it indents JSON by {indent:,}")
     return json.dumps(
         limits.checked(value), ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
     )
+
+
+def _from_json(text: Any) -> Any:
+    return json.loads(limits.text_of(text))
+
+
+@pass_environment
+def _sum(environment: Environment, values: Iterable[Any], attribute: str | int | None = None, start: Any = 0) -> Any:
+    if attribute is not None:
+        values = map(make_attrgetter(environment, attribute), values)
+    for value in values:
+        limits.check_binary("+", start, value)
+        start = start + value
+    return start
 
 
 def _range(*bounds: int) -> range:

@@ -54,6 +54,14 @@ def render(source: str, messages: list[dict[str, Any]] | None = None, **extra: A
         ("{{ messages[0] | items | list }}", "[('role', 'user'), ('content', 'Hi <b>é</b>')]"),
         ("{{ 5 | string ~ 'a' * 3 }}{{ [1] + [2] }}{{ 2 ** 10 }}{{ 7 % 4 }}", "5aaa[1, 2]10243"),
         ("{% set x %}{{ 1 }}{{ 2 }}{% endset %}{{ x }}{{ dict(a=1).a }}", "121"),
+        ("{% set x = [] %}{% set _ = x.append('a') %}{{ x }}{{ messages[:0] + x }}", "['a']['a']"),
+        ("{{ ('{\"a\": [1]}' | from_json).a }}", "[1]"),
+        ("{{ messages | map(attribute='role') | tojson }}", '["user"]'),
+        (
+            "{{ [1, 2.5] | sum }}{{ messages | sum(attribute='n', start=3) if false else 'a b' | urlencode }}",
+            "3.5a%20b",
+        ),
+        ("{% set j = joiner(', ') %}{% for i in range(3) %}{{ j() }}{{ i }}{% endfor %}", "0, 1, 2"),
         ("{{ (('a', 'b'),) | list }}{{ {'k': messages[0].role}.k }}", "[('a', 'b')]user"),
     ],
 )
@@ -76,6 +84,24 @@ def test_conversations_with_tools_use_the_template_for_them() -> None:
     both = template("plain", **{"chat_template.tool_use": "with {{ tools | length }}"})
     assert both.render(MESSAGES) == "plain"
     assert both.render(MESSAGES, tools=[{"name": "clock"}]) == "with 1"
+
+
+def test_fields_that_are_none_are_as_good_as_missing() -> None:
+    messages = [{"role": "assistant", "content": None, "tool_calls": None}]
+    assert render("{{ messages[0].content is defined }}{{ 'tool_calls' in messages[0] }}", messages) == "FalseFalse"
+
+
+@pytest.mark.parametrize("name", ["reasoning_content", "thinking", "reasoning"])
+def test_reasoning_is_there_under_each_name_that_templates_read(name: str) -> None:
+    messages = [{"role": "assistant", "content": "4", name: "2 + 2"}]
+    assert render("{{ messages[0].reasoning_content }}, {{ messages[0].thinking }}", messages) == "2 + 2, 2 + 2"
+
+
+@pytest.mark.parametrize("place", ["messages", "messages[0].parts", "tools", "extra.list"])
+def test_lists_of_the_callers_cannot_be_appended_to(place: str) -> None:
+    messages = [{"role": "user", "content": "Hi", "parts": [1]}]
+    with pytest.raises(TemplateError, match="append"):
+        render(f"{{{{ {place}.append(1) }}}}", messages, tools=[{}], extra={"list": []})
 
 
 def test_the_callers_messages_stay_as_they_are() -> None:

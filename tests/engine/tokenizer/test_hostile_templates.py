@@ -55,6 +55,10 @@ REFUSED_AT_ONCE = [
     SIXTY_TIMES.format("{% set ns.x = ns.x + ns.x %}"),
     SIXTY_TIMES.format("{% set ns.n = ns.n * ns.n %}"),
     SIXTY_TIMES.format("{% set ns.x = namespace(a=ns.x, b=ns.x) %}"),
+    SIXTY_TIMES.format("{% set _ = ns.x.append(ns.x) %}"),
+    "{{ [['a' * 1000000]] * 100 | sum(start=[]) }}{{ ['a' * 1000000] * 100 | sum(start='') }}",
+    "{{ (['a' * 1000000] * 100) | sum(start='') }}",
+    "{{ ('[' * 100000) | from_json }}",
 ]
 REFUSED_IN_TIME = [
     "{% for i in range(10000) %}{% for j in range(10000) %}{% endfor %}{% endfor %}",
@@ -62,6 +66,7 @@ REFUSED_IN_TIME = [
     "{% for i in range(10000) %}{{ range(10000) | map('string') | sort | join }}{% endfor %}",
     "{% set x = (['a' * 9000000] * 10000) | map('upper') | list %}",
     SIXTY_TIMES.format("{% set ns.x = [ns.x, ns.x] %}"),
+    SIXTY_TIMES.format("{% set y = [] %}{% set _ = y.append(ns.x) %}{% set _ = y.append(ns.x) %}{% set ns.x = y %}"),
     SIXTY_TIMES.format("{% set ns.x = {'a': ns.x, 'b': ns.x} %}"),
     SIXTY_TIMES.format("{% set ns.x = dict(a=ns.x, b=ns.x) %}"),
     SIXTY_TIMES.format("{% set ns.x = [ns.x] + [ns.x] %}"),
