@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.gguf import TensorType
+from tests.support.random_blocks import RANDOM_BLOCKS
 
 _POOL_BYTES = 1 << 20
 _LOW, _HIGH = 32, 64  # the range of the 6-bit sub-block scales that K types get
@@ -35,21 +36,6 @@ def random_tensor(
         result[done : done + len(piece)] = piece
         done += len(piece)
     return result.reshape(-1)
-
-
-RANDOM_TYPES: tuple[TensorType, ...] = (
-    TensorType.F32,
-    TensorType.F16,
-    TensorType.BF16,
-    TensorType.Q8_0,
-    TensorType.Q4_0,
-    TensorType.Q4_1,
-    TensorType.Q5_0,
-    TensorType.Q5_1,
-    TensorType.Q4_K,
-    TensorType.Q5_K,
-    TensorType.Q6_K,
-)
 
 
 def _random_bytes(rng: np.random.Generator, *shape: int) -> npt.NDArray[np.uint8]:
@@ -155,9 +141,21 @@ def _root_mean_square(low: int, high: int) -> float:
     return float(np.sqrt(np.mean(np.arange(low, high) ** 2)))
 
 
-_BLOCKS: dict[TensorType, Callable[[np.random.Generator, int, float], npt.NDArray[np.generic]]] = dict(
-    zip(RANDOM_TYPES, (_f32, _f16, _bf16, _q8_0, _q4_0, _q4_1, _q5_0, _q5_1, _q4_k, _q5_k, _q6_k), strict=True)
-)
+_BLOCKS: dict[TensorType, Callable[[np.random.Generator, int, float], npt.NDArray[np.generic]]] = {
+    TensorType.F32: _f32,
+    TensorType.F16: _f16,
+    TensorType.BF16: _bf16,
+    TensorType.Q8_0: _q8_0,
+    TensorType.Q4_0: _q4_0,
+    TensorType.Q4_1: _q4_1,
+    TensorType.Q5_0: _q5_0,
+    TensorType.Q5_1: _q5_1,
+    TensorType.Q4_K: _q4_k,
+    TensorType.Q5_K: _q5_k,
+    TensorType.Q6_K: _q6_k,
+    **RANDOM_BLOCKS,
+}
+RANDOM_TYPES: tuple[TensorType, ...] = tuple(_BLOCKS)
 
 
 def gguf_string(text: str | bytes) -> bytes:
