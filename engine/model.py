@@ -25,6 +25,7 @@ from engine.memory import Buffer, Memory, MemoryPlan, check_fits, view
 from engine.models import architecture
 from engine.models.builder import Builder
 from engine.models.hyperparameters import Hyperparameters, Keys
+from engine.models.parts import Setting
 from engine.models.weights import Weights
 from engine.models.workspace import Rows
 from engine.team import Team
@@ -61,7 +62,7 @@ def _build(
     weights = Weights(reader, memory)
     max_outputs = max(config.max_sequences, _LEAST_OUTPUTS)
     batch = Batch(memory, config.max_batch_tokens, config.max_sequences, max_outputs, config.context_length)
-    builder = Builder(hyper, weights, memory, library, config, batch, n_workers)
+    builder = Builder(Setting(hyper, weights, memory, library, config, batch, n_workers))
     architecture(keys.architecture)(builder, keys)
     assert builder.logits is not None
     element_bytes = 2 if config.kv_type == "f16" else 4

@@ -9,7 +9,7 @@ import numpy as np
 from engine.errors import InvalidRequestError
 from engine.loader import Loader
 from engine.memory import Memory, view
-from engine.models.builder import MoeLayer
+from engine.models.mixture import MoeLayer
 from engine.models.weights import Packing
 
 Array = np.ndarray[Any, Any]

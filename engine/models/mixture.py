@@ -1,0 +1,191 @@
+"""The mixture of experts: routing, the chosen experts' work, shared experts, and one sum for each token."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.kernels.layout import ITEM_BYTES
+from engine.memory import Buffer, view
+from engine.models.parts import TOKEN_TILE, Parts, Setting
+from engine.models.weights import ExpertLayer, Matrix
+from engine.models.workspace import Rows
+from engine.plan import Extent
+
+
+@dataclass(frozen=True, slots=True)
+class MoeLayer:
+    """One layer's routed experts and the table that holds their addresses, which the store fills."""
+
+    layer: int
+    experts: ExpertLayer
+    slots: Buffer  # (n_experts,) int64
+    items: Buffer
+    n_items: Buffer
+    stage: int  # the plan's stage that halts when experts are missing
+
+
+class Mixture(Parts):
+    """Mixture-of-experts blocks and what is counted about them."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.moe_layers: list[MoeLayer] = []
+        hyper = self.hyper
+        self.counts = self.buffer("expert counts", 8 * hyper.n_layers * max(hyper.n_experts, 1))
+        self.last_used = self.buffer("expert use", 8 * hyper.n_layers * max(hyper.n_experts, 1))
+        self.newest = self.buffer("newest choice", 4 * hyper.n_layers * max(hyper.top_k, 1))
+        self.need_scratch(8 * max(hyper.n_experts, 16) * 2)
+
+    def mixture(
+        self,
+        layer: int,
+        prefix: str,
+        *,
+        normalise: bool,
+        scale: float = 1.0,
+        n_shared: int = 0,
+        shared_gate: bool = False,
+    ) -> None:
+        """A mixture-of-experts block: norm, router, the chosen experts, and shared experts of `n_shared` columns."""
+        hyper = self.hyper
+        x = self.norm(f"{prefix}ffn_norm.weight")
+        n_pairs = self._most_pairs
+        _, expert_weights = self._routes_of(len(self.moe_layers))
+        moe = self._route(layer, prefix, x, normalise=normalise, scale=scale)
+        pairs = Extent(self.buffer("number of pairs", 8).address, n_pairs)
+        items = Extent(moe.n_items.address, self._most_items())
+        gate = self.rows("expert gate", hyper.n_expert_feed_forward, n_rows=n_pairs, rounded=True)
+        up = self.rows("expert up", hyper.n_expert_feed_forward, n_rows=n_pairs)
+        down = self.rows("expert outputs", hyper.n_embedding, n_rows=n_pairs)
+        experts = moe.experts
+        inputs = self._expert_inputs(x, experts, pairs)
+        with self.plan.side_by_side("experts"):
+            self._expert_matmul(moe, experts.gate, inputs, gate, items)
+            self._expert_matmul(moe, experts.up, inputs, up, items)
+            if n_shared:
+                shared_inner, shared_up = self._gate_up(x, prefix, "_shexp", n_shared)
+            if shared_gate:
+                opening = self.linear(x, f"{prefix}ffn_gate_inp_shexp.weight", 1, "shared gate")
+        with self.plan.side_by_side("experts"):
+            self._swiglu(gate, up, pairs)
+            if n_shared:
+                self._swiglu(shared_inner, shared_up, self._tokens)
+        with self.plan.side_by_side("experts"):
+            self._expert_matmul(moe, experts.down, gate, down, items)
+            if n_shared:
+                shared = self.linear(
+                    shared_inner, f"{prefix}ffn_down_shexp.weight", hyper.n_embedding, "shared outputs"
+                )
+        self._pending.append(
+            (
+                "combine",
+                {
+                    "x": self.x.address,
+                    "stride": self.x.stride,
+                    "n": hyper.n_embedding,
+                    "outputs": down.address,
+                    "weights": expert_weights,
+                    "pair_of": self.buffer("pair of choice", 4 * n_pairs).address,
+                    "top_k": hyper.top_k,
+                },
+            )
+        )
+        if shared_gate:
+            gated = {"gate": opening.address, "gate_stride": opening.stride}
+            self._pending.append(("add_gated", self._add_operands(shared) | gated))
+        elif n_shared:
+            self.add_to_residual(shared)
+
+    def _route(self, layer: int, prefix: str, x: Rows, *, normalise: bool, scale: float) -> MoeLayer:
+        hyper, index = self.hyper, len(self.moe_layers)
+        n_pairs = self._most_pairs
+        chosen, expert_weights = self._routes_of(index)
+        n_items = self.buffer("number of items", 8)
+        missing = self.buffer("missing experts", 8).address
+        items = self.buffer("expert items", ITEM_BYTES * self._most_items())
+        slots = self.memory.allocate(f"{prefix}expert addresses", 8 * hyper.n_experts, "buffers")
+        with self.plan.side_by_side("router"):
+            logits = self.linear(x, f"{prefix}ffn_gate_inp.weight", hyper.n_experts, "router logits")
+        with self.plan.in_sequence("router"):
+            self.plan.add(
+                "route",
+                self._tokens,
+                logits=logits.address,
+                logits_stride=logits.stride,
+                experts=chosen,
+                weights=expert_weights,
+                n_experts=hyper.n_experts,
+                top_k=hyper.top_k,
+                normalise=int(normalise),
+                scale=scale,
+            )
+        stage = len(self.plan.stages)
+        with self.plan.side_by_side("router", halt=missing):
+            self.plan.add(
+                "group",
+                Extent(self.batch.one, 1),
+                experts=chosen,
+                n_tokens=self.batch.n_tokens,
+                top_k=hyper.top_k,
+                n_experts=hyper.n_experts,
+                slots=slots.address,
+                max_rows=TOKEN_TILE,
+                items=items.address,
+                n_items=n_items.address,
+                pair_tokens=self.buffer("pair tokens", 4 * n_pairs).address,
+                pair_of=self.buffer("pair of choice", 4 * n_pairs).address,
+                n_pairs=self.buffer("number of pairs", 8).address,
+                missing=missing,
+                counts=self.counts.address + 8 * hyper.n_experts * index,
+                last_used=self.last_used.address + 8 * hyper.n_experts * index,
+                clock=self.batch.clock,
+                newest=self.newest.address + 4 * hyper.top_k * index,
+            )
+        experts = self.weights.experts(prefix, hyper.n_experts, hyper.n_embedding, hyper.n_expert_feed_forward)
+        moe = MoeLayer(layer, experts, slots, items, n_items, stage)
+        self.moe_layers.append(moe)
+        return moe
+
+    def _expert_inputs(self, x: Rows, experts: ExpertLayer, pairs: Extent) -> Rows:
+        """The rows of x once for each (token, choice) pair, so that an expert's rows lie together."""
+        needs_floats = not x.rounded or experts.gate.is_float or experts.up.is_float
+        needs_rounded = bool(x.rounded) and not (experts.gate.is_float and experts.up.is_float)
+        plain = self.buffer("expert inputs", x.stride * pairs.most).address if needs_floats else 0
+        rounded = self.rounded_buffer("expert inputs", pairs.most, x.rounded_stride) if needs_rounded else 0
+        pair_tokens = self.buffer("pair tokens", 4 * pairs.most).address
+        with self.plan.in_sequence("experts"):
+            for source, target, stride in ((x.address, plain, x.stride), (x.rounded, rounded, x.rounded_stride)):
+                if target:
+                    self.plan.add("gather_rows", pairs, x=source, rows=pair_tokens, out=target, stride=stride)
+        return Rows(x.n, plain, x.stride, rounded, x.rounded_stride)
+
+    def _expert_matmul(self, moe: MoeLayer, matrix: Matrix, x: Rows, out: Rows, items: Extent) -> None:
+        """The same matrix of each chosen expert with the rows that chose it."""
+        slots, offset = moe.slots.address, matrix.address
+        self._matmul(matrix, x, out, weights=slots, offset=offset, extent=items, items=moe.items.address)
+
+    def _most_items(self) -> int:
+        n_pairs = self._most_pairs
+        return min(n_pairs, self.hyper.n_experts + n_pairs // TOKEN_TILE)
+
+    @property
+    def _most_pairs(self) -> int:
+        return self.config.max_batch_tokens * self.hyper.top_k
+
+    def _routes_of(self, index: int) -> tuple[int, int]:
+        """Addresses of the chosen experts and of their weights of the MoE layer `index`."""
+        n_bytes = 4 * self._most_pairs
+        chosen = self.buffer("chosen experts", n_bytes * self.hyper.n_layers)
+        weights = self.buffer("expert weights", n_bytes * self.hyper.n_layers)
+        return chosen.address + n_bytes * index, weights.address + n_bytes * index
+
+    def routes(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """The newest batch's experts (int32) and their weights (float32), each (n_moe_layers, most pairs)."""
+        shape = (len(self.moe_layers), self._most_pairs)
+        if not self.moe_layers:
+            return np.zeros(shape, np.int32), np.zeros(shape, np.float32)
+        chosen, weights = self._buffers["chosen experts"], self._buffers["expert weights"]
+        return view(chosen, np.int32, shape), view(weights, np.float32, shape)

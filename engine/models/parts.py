@@ -1,0 +1,222 @@
+"""The parts that every decoder is made of: matrix products, norms, the residual stream, dense feed-forward networks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.batch import Batch
+from engine.config import EngineConfig
+from engine.kernels.layout import TILE_ROWS, unpacked_bytes
+from engine.kernels.library import KernelLibrary
+from engine.memory import Memory
+from engine.models.hyperparameters import Hyperparameters
+from engine.models.weights import Matrix, Weights
+from engine.models.workspace import Rows, Workspace
+from engine.plan import Extent, Plan
+
+TOKEN_TILE = 128  # activation rows that one chunk of a matrix product takes
+_LEAST_CHUNK_BYTES, _MOST_CHUNK_BYTES = 8 << 10, 128 << 10
+_CHUNKS_PER_WORKER = 8
+_SWIGLU_COLUMNS = 512
+_CACHED_ACTIVATION_BYTES = 11 << 17  # activation rows that go through all weights of a chunk before the next ones
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a model is built from and for."""
+
+    hyper: Hyperparameters
+    weights: Weights
+    memory: Memory
+    library: KernelLibrary
+    config: EngineConfig
+    batch: Batch
+    n_workers: int
+
+
+class Parts(Workspace):
+    """Adds operations to the plan of one model; each method is one well-known part."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting.memory, setting.config)
+        self.hyper, self.weights, self.batch = setting.hyper, setting.weights, setting.batch
+        self.plan = Plan(setting.library, setting.batch.interrupt)
+        self.logits: Rows | None = None
+        self._n_workers = setting.n_workers
+        self._pending: list[tuple[str, dict[str, float]]] = []  # additions to the residual stream, for the next norm
+        self.x = self.rows("residual", self.hyper.n_embedding)
+
+    @property
+    def n_vocab(self) -> int:
+        return self.weights.n_rows("token_embd.weight")
+
+    @property
+    def _tokens(self) -> Extent:
+        return Extent(self.batch.n_tokens, self.config.max_batch_tokens)
+
+    def embed(self, name: str = "token_embd.weight") -> None:
+        """The residual stream begins as the tokens' rows of the embedding table."""
+        hyper = self.hyper
+        type_name, table, row_bytes = self.weights.table(name, self.n_vocab, hyper.n_embedding)
+        with self.plan.in_sequence("embedding"):
+            self.plan.add(
+                f"embed_{type_name}",
+                self._tokens,
+                table=table,
+                row_bytes=row_bytes,
+                n=hyper.n_embedding,
+                tokens=self.batch.tokens,
+                out=self.x.address,
+                stride=self.x.stride,
+            )
+
+    def norm(self, weight: str) -> Rows:
+        """The normalised residual stream, after adding to it what the part before has left."""
+        out = self.rows("normalised", self.hyper.n_embedding, rounded=True)
+        with self.plan.in_sequence("norms"):
+            self._add_pending()
+            self._rms_norm(self.x, out, weight, self.hyper.n_embedding, self._tokens)
+        return out
+
+    def _add_pending(self) -> None:
+        for kernel, operands in self._pending:
+            self.plan.add(kernel, self._tokens, **operands)
+        self._pending.clear()
+
+    def _rms_norm(self, x: Rows, out: Rows, weight: str, n: int, extent: Extent) -> None:
+        """out = x normalised in parts of `n` values, also rounded where `out` is."""
+        self.plan.add(
+            "rms_norm",
+            extent,
+            x=x.address,
+            weight=self.weights.vector(weight, n).address,
+            out=out.address,
+            n=n,
+            n_parts=x.n // n,
+            stride=x.stride,
+            eps=self.hyper.norm_epsilon,
+        )
+        if out.rounded:
+            self.plan.add(
+                "quantise",
+                extent,
+                x=out.address,
+                x_stride=out.stride,
+                out=out.rounded,
+                out_stride=out.rounded_stride,
+                n_inputs=out.n,
+            )
+
+    def add_to_residual(self, y: Rows) -> None:
+        """x += y, carried out at the start of the next norm."""
+        self._pending.append(("add", self._add_operands(y)))
+
+    def _add_operands(self, y: Rows) -> dict[str, float]:
+        return {"x": self.x.address, "y": y.address, "stride": self.x.stride, "n": self.hyper.n_embedding}
+
+    def linear(
+        self, x: Rows, weight: str, n_rows: int, out: str, *, bias: str | None = None, extent: Extent | None = None
+    ) -> Rows:
+        """out = W x (+ bias), in the stage that is open."""
+        matrix = self.weights.matrix(weight, n_rows, x.n)
+        bias_address = self.weights.optional_vector(bias, n_rows) if bias else 0
+        n_out_rows = extent.most if extent else None
+        result = self.rows(out, n_rows, n_rows=n_out_rows)
+        self._matmul(matrix, x, result, weights=matrix.address, bias=bias_address, extent=extent or self._tokens)
+        return result
+
+    def _matmul(
+        self,
+        matrix: Matrix,
+        x: Rows,
+        out: Rows,
+        *,
+        weights: int,
+        extent: Extent,
+        offset: int = 0,
+        bias: int = 0,
+        items: int = 0,
+    ) -> None:
+        takes_rounded = not matrix.is_float and bool(x.rounded)
+        kernel = f"matmul_{matrix.type_name}" + ("" if matrix.is_float or takes_rounded else "_f32")
+        chunk_bytes = matrix.n_bytes // (self._n_workers * _CHUNKS_PER_WORKER)
+        chunk_bytes = min(max(chunk_bytes, _LEAST_CHUNK_BYTES), _MOST_CHUNK_BYTES)
+        groups_per_chunk = min(max(1, chunk_bytes // matrix.group_bytes), matrix.n_groups)
+        row_chunks = -(-matrix.n_groups // groups_per_chunk)
+        unit = 1 if items else TOKEN_TILE
+        x_stride = x.rounded_stride if takes_rounded else x.stride
+        rows_at_once = min(max(_CACHED_ACTIVATION_BYTES // x_stride // TILE_ROWS, 1) * TILE_ROWS, TOKEN_TILE)
+        self.need_scratch(unpacked_bytes(matrix.n_inputs))
+        self.plan.add(
+            kernel,
+            Extent(extent.cell, extent.most, unit, row_chunks),
+            weights=weights,
+            matrix_offset=offset,
+            group_bytes=matrix.group_bytes,
+            n_groups=matrix.n_groups,
+            groups_per_chunk=groups_per_chunk,
+            row_chunks=row_chunks,
+            n_inputs=matrix.n_inputs,
+            x=x.rounded if takes_rounded else x.address,
+            x_stride=x_stride,
+            rows_at_once=rows_at_once,
+            out=out.address,
+            out_stride=out.stride,
+            bias=bias,
+            extent=extent.cell,
+            unit=unit,
+            items=items,
+        )
+
+    def feed_forward(self, prefix: str, n_feed_forward: int) -> None:
+        """A dense gated feed-forward network, with its norm."""
+        x = self.norm(f"{prefix}ffn_norm.weight")
+        with self.plan.side_by_side("feed forward"):
+            gate, up = self._gate_up(x, prefix, "", n_feed_forward)
+        with self.plan.side_by_side("feed forward"):
+            self._swiglu(gate, up, self._tokens)
+        with self.plan.side_by_side("feed forward"):
+            down = self.linear(gate, f"{prefix}ffn_down.weight", self.hyper.n_embedding, "projected")
+        self.add_to_residual(down)
+
+    def _gate_up(self, x: Rows, prefix: str, suffix: str, n: int) -> tuple[Rows, Rows]:
+        label = suffix or " dense"
+        self.linear(x, f"{prefix}ffn_gate{suffix}.weight", n, f"gate{label}")
+        up = self.linear(x, f"{prefix}ffn_up{suffix}.weight", n, f"up{label}")
+        return self.rows(f"gate{label}", n, rounded=True), up
+
+    def _swiglu(self, gate: Rows, up: Rows, rows: Extent) -> None:
+        row_chunks = -(-gate.n // _SWIGLU_COLUMNS)
+        self.plan.add(
+            "swiglu",
+            Extent(rows.cell, rows.most, 1, row_chunks),
+            gate=gate.address,
+            up=up.address,
+            stride=gate.stride,
+            rounded=gate.rounded,
+            rounded_stride=gate.rounded_stride,
+            n_columns=gate.n,
+            columns_per_chunk=_SWIGLU_COLUMNS,
+            row_chunks=row_chunks,
+        )
+
+    def output(self) -> None:
+        """Final norm and logits, of the rows that are asked for only."""
+        hyper, n_outputs = self.hyper, self.batch.max_outputs
+        with self.plan.in_sequence("norms"):
+            self._add_pending()
+        wanted = Extent(self.batch.n_outputs, n_outputs)
+        last = self.rows("output rows", hyper.n_embedding, n_rows=n_outputs, rounded=True)
+        with self.plan.in_sequence("output"):
+            self.plan.add(
+                "gather_rows",
+                wanted,
+                x=self.x.address,
+                rows=self.batch.output_rows,
+                out=last.address,
+                stride=last.stride,
+            )
+            self._rms_norm(last, last, "output_norm.weight", hyper.n_embedding, wanted)
+        name = "output.weight" if self.weights.has("output.weight") else "token_embd.weight"
+        with self.plan.side_by_side("output"):
+            self.logits = self.linear(last, name, self.n_vocab, "logits", extent=wanted)
