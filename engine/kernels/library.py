@@ -44,32 +44,44 @@ _ENTRY = ctypes.CFUNCTYPE(
 
 
 class KernelLibrary:
-    """Native code of all kernels of one tier. `addresses` and `operands` are what a plan needs of them."""
+    """Native code of all kernels of one tier. `address` and `operands` are what a plan needs of them."""
 
     def __init__(self, tier: Tier, folder: Path) -> None:
-        """Load the objects in `folder`. Raises KernelBuildError if one is missing or damaged."""
+        """Read the objects in `folder`. Raises KernelBuildError if one is missing or damaged."""
         self.tier = tier
         self.operands: dict[str, tuple[tuple[str, str], ...]] = {}
-        self.addresses: dict[str, int] = {}
+        self._folder = folder
+        self._objects: dict[str, tuple[str, bytes]] = {}  # symbol and object code of each kernel
+        self._addresses: dict[str, int] = {}
         self._code = []
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         for symbol in C_SYMBOLS:
             llvm.add_symbol(symbol, ctypes.cast(getattr(_C_LIBRARY, symbol), ctypes.c_void_p).value)
         for name, entry in _read_index(folder).items():
+            self._objects[name] = entry["symbol"], _read_object(folder, name, entry["sha256"])
+            self.operands[name] = tuple((operand, kind) for operand, kind in entry["operands"])
+
+    def address(self, name: str) -> int:
+        """Where the kernel's code is; it is linked when first asked for, for no model needs them all.
+
+        Raises KernelBuildError if the kernel is not in its object.
+        """
+        if name not in self._addresses:
+            symbol, object_code = self._objects[name]
             # one engine an object: objects from different build processes may use the same inner names
             target = llvm.Target.from_default_triple().create_target_machine()
             code = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
-            code.add_object_file(llvm.ObjectFileRef.from_data(_read_object(folder, name, entry["sha256"])))
+            code.add_object_file(llvm.ObjectFileRef.from_data(object_code))
             code.finalize_object()
-            address = code.get_function_address(entry["symbol"])
+            address = code.get_function_address(symbol)
             if not address:
                 raise KernelBuildError(
-                    f"The kernel {name} has no code in {folder}. Delete that folder and start again."
+                    f"The kernel {name} has no code in {self._folder}. Delete that folder and start again."
                 )
             self._code.append(code)
-            self.addresses[name] = address
-            self.operands[name] = tuple((operand, kind) for operand, kind in entry["operands"])
+            self._addresses[name] = address
+        return self._addresses[name]
 
     def pack(self, name: str, operands: dict[str, float]) -> np.ndarray[Any, Any]:
         """The record of one operation: `operands` by the names in the kernel's signature, all of them."""
@@ -77,7 +89,7 @@ class KernelLibrary:
         if operands.keys() != {operand for operand, _ in schema}:
             raise TypeError(f"{name} takes {[operand for operand, _ in schema]}, not {sorted(operands)}")
         record = np.zeros(OP_BYTES // 8, np.int64)
-        record[0] = self.addresses[name]
+        record[0] = self.address(name)
         for cell, (operand, kind) in enumerate(schema, OPERANDS_OFFSET // 8):
             if kind == "float":
                 record[cell : cell + 1].view(np.float64)[0] = operands[operand]
@@ -87,7 +99,7 @@ class KernelLibrary:
 
     def function(self, name: str) -> Callable[[int, int, int], None]:
         """The kernel as a call (record address, chunk, scratch address) that holds no GIL."""
-        entry = _ENTRY(self.addresses[name])
+        entry = _ENTRY(self.address(name))
         unused = (ctypes.c_int64 * 2)()  # Numba's calling convention returns through pointers; kernels return nothing
         result, error = ctypes.addressof(unused), ctypes.addressof(unused) + 8
 
