@@ -53,7 +53,7 @@ class KernelLibrary:
         self._folder = folder
         self._objects: dict[str, tuple[str, bytes]] = {}  # symbol and object code of each kernel
         self._addresses: dict[str, int] = {}
-        self._code = []
+        self._code: list[llvm.ExecutionEngine] = []
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         for symbol in C_SYMBOLS:
