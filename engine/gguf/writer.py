@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -24,6 +24,7 @@ _MAX_KEY_BYTES = 65_535
 _MAX_DIMENSIONS = 4
 
 TensorData = bytes | bytearray | memoryview | npt.NDArray[Any]
+TensorSource = Callable[[], "TensorData | Iterator[TensorData]"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class _Tensor:
     type: TensorType
     shape: tuple[int, ...]
     n_bytes: int
-    data: TensorData | Callable[[], TensorData]
+    data: TensorData | TensorSource
 
 
 class GGUFWriter:
@@ -71,13 +72,11 @@ class GGUFWriter:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"key {key!r}: {error}") from error
 
-    def add_tensor(
-        self, name: str, type: TensorType, shape: Sequence[int], data: TensorData | Callable[[], TensorData]
-    ) -> None:
+    def add_tensor(self, name: str, type: TensorType, shape: Sequence[int], data: TensorData | TensorSource) -> None:
         """Add a tensor of `shape` (NumPy order, slowest first).
 
-        data: its bytes in the layout of `type`, as any buffer or array; or a function that gives them, which is called
-        when the tensor is written, so that a large model need not be in memory at once.
+        data: its bytes in the layout of `type`, as any buffer or array; or a function that gives them, or an iterator
+        over pieces of them, which is called when the tensor is written: a large model need not be in memory at once.
         Raises ValueError for a name that is there already, or a shape, type and size that disagree.
         """
         if not 0 < len(name.encode()) <= _MAX_NAME_BYTES:
@@ -89,7 +88,7 @@ class GGUFWriter:
             raise ValueError(f"tensor {name!r}: expected up to {_MAX_DIMENSIONS} dimensions from 1 on, found {shape}")
         tensor = _Tensor(name, type, shape, type.n_bytes(shape), data)
         if not callable(data):
-            _bytes_of(tensor)
+            _check_bytes(tensor, _view(data).nbytes)
         self._tensors[name] = tensor
 
     def write(self) -> Path:
@@ -99,7 +98,8 @@ class GGUFWriter:
             file.write(self._header())
             self._pad(file)
             for tensor in self._tensors.values():
-                file.write(_bytes_of(tensor))
+                for piece in _pieces(tensor):
+                    file.write(piece)
                 self._pad(file)
         return self._path
 
@@ -154,17 +154,28 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _bytes_of(tensor: _Tensor) -> memoryview:
+def _pieces(tensor: _Tensor) -> Iterator[memoryview]:
     data = tensor.data() if callable(tensor.data) else tensor.data
+    n_bytes = 0
+    for piece in data if isinstance(data, Iterator) else (data,):
+        view = _view(piece)
+        n_bytes += view.nbytes
+        yield view
+    _check_bytes(tensor, n_bytes)
+
+
+def _view(data: TensorData) -> memoryview:
     if isinstance(data, np.ndarray):
         data = np.ascontiguousarray(data).reshape(-1).view(np.uint8).data
-    view = memoryview(data)
-    if view.nbytes != tensor.n_bytes:
+    return memoryview(data).cast("B")
+
+
+def _check_bytes(tensor: _Tensor, n_bytes: int) -> None:
+    if n_bytes != tensor.n_bytes:
         raise ValueError(
             f"tensor {tensor.name!r}: expected {tensor.n_bytes:,} bytes for {tensor.type.name} of shape "
-            f"{tensor.shape}, found {view.nbytes:,}"
+            f"{tensor.shape}, found {n_bytes:,}"
         )
-    return view.cast("B")
 
 
 def _encode(value: object, type: ValueType | None) -> bytes:

@@ -1,0 +1,165 @@
+"""Hyper-parameters that most architectures share, from the names of config.json to GGUF's keys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.convert.model_map import ModelMap
+from engine.convert.sizes import Size
+from engine.errors import ModelFormatError, UnsupportedModelError
+from engine.gguf.value_types import ValueType
+
+EXPERT_COUNT = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
+TOP_K = ("num_experts_per_tok", "moe_k", "moe_topk")
+SOFTMAX, SIGMOID = 1, 2  # the values of expert_gating_func
+
+
+@dataclass(frozen=True, slots=True)
+class Heads:
+    """The sizes of ordinary attention."""
+
+    n_heads: Size
+    n_kv_heads: Size
+    head_dim: Size
+
+    @property
+    def n_query(self) -> Size:
+        return self.n_heads * self.head_dim
+
+    @property
+    def n_key(self) -> Size:
+        return self.n_kv_heads * self.head_dim
+
+
+def heads_of(m: ModelMap) -> Heads:
+    """The numbers of heads; a head's size is `head_dim`, or what is left of the hidden size for each head."""
+    n_heads = m.config.size("num_attention_heads")
+    n_kv_heads = m.config.size("num_key_value_heads", n_heads)
+    if m.config.get("head_dim") is not None:
+        head_dim = m.config.size("head_dim")
+    elif m.hidden % n_heads:
+        raise m.config.wrong("hidden_size", f"a multiple of the {int(n_heads)} attention heads", int(m.hidden))
+    else:
+        head_dim = Size(m.hidden // n_heads, "hidden_size / num_attention_heads")
+    if n_heads % n_kv_heads:
+        raise m.config.wrong("num_key_value_heads", f"a divisor of the {int(n_heads)} attention heads", int(n_kv_heads))
+    if head_dim % 2:
+        raise m.config.wrong("head_dim", "an even number", int(head_dim))
+    return Heads(n_heads, n_kv_heads, head_dim)
+
+
+def basic_keys(m: ModelMap, *, n_blocks: int | None = None, feed_forward: bool = True) -> None:
+    """Counts, sizes, norm, rope. n_blocks: with layers that predict further tokens, where those are written."""
+    m.key("block_count", n_blocks or m.n_layers)
+    m.key("context_length", m.config.size("max_position_embeddings"))
+    m.key("embedding_length", m.hidden)
+    if feed_forward:
+        m.key("feed_forward_length", m.config.size("intermediate_size"))
+    n_heads = m.config.size("num_attention_heads")
+    m.key("attention.head_count", n_heads)
+    m.key("attention.head_count_kv", m.config.size("num_key_value_heads", n_heads))
+    m.number("attention.layer_norm_rms_epsilon", m.config.number(("rms_norm_eps", "norm_eps")))
+    rope_keys(m)
+    if m.config.get("head_dim") is not None:
+        head_dim = m.config.size("head_dim")
+        m.key("attention.key_length", head_dim)
+        m.key("attention.value_length", head_dim)
+
+
+def rope_keys(m: ModelMap) -> None:
+    """The rotation's base and how it is scaled; `llama3` and `longrope` become tensors instead."""
+    rope = m.config.rope
+    m.number("rope.freq_base", rope.number("rope_theta", 10000.0))
+    if rope.kind not in ("default", "linear", "yarn", "llama3", "longrope", "dynamic"):
+        raise UnsupportedModelError(
+            f"{m.config.path}: positions are scaled by the method {rope.kind!r:.40}; known are linear, yarn, llama3, "
+            "longrope and Hunyuan's dynamic."
+        )
+    if rope.kind in ("linear", "yarn"):
+        m.key("rope.scaling.type", rope.kind, ValueType.STRING)
+        m.number("rope.scaling.factor", rope.number("factor"))
+    if rope.kind == "yarn":
+        original = rope.integer("original_max_position_embeddings", m.config.size("max_position_embeddings"))
+        m.key("rope.scaling.original_context_length", original)
+        for key, name in (
+            ("yarn_ext_factor", "extrapolation_factor"),
+            ("yarn_attn_factor", "attention_factor"),
+            ("yarn_beta_fast", "beta_fast"),
+            ("yarn_beta_slow", "beta_slow"),
+        ):
+            if rope.has(name):
+                m.number(f"rope.scaling.{key}", rope.number(name))
+
+
+def llama3_frequencies(m: ModelMap, head_dim: int) -> None:
+    """The tensor of divisors for `llama3` scaling: long waves are stretched, short ones stay (Llama 3.1's rule)."""
+    rope = m.config.rope
+    if rope.kind != "llama3":
+        return
+    factor = rope.number("factor", 8.0)
+    low, high = rope.number("low_freq_factor", 1.0), rope.number("high_freq_factor", 4.0)
+    original = rope.number("original_max_position_embeddings", 8192)
+    if factor <= 0 or not 0 < low < high:
+        raise m.config.wrong("rope_scaling.low_freq_factor", "0 < low_freq_factor < high_freq_factor", low)
+    frequencies = rope.number("rope_theta", 10000.0) ** -(np.arange(0, int(head_dim), 2) / int(head_dim))
+    turns = original * frequencies / (2 * np.pi)  # within the original context
+    blend = np.clip((turns - low) / (high - low), 0, 1)  # 0: stretched, 1: as it was
+    m.constant("rope_freqs.weight", (1 / ((1 - blend) / factor + blend)).tolist())
+
+
+def expert_count(m: ModelMap) -> Size:
+    """The number of routed experts, which the user may have named."""
+    n_experts = m.config.size(EXPERT_COUNT)
+    wanted = m.options.expert_count
+    if wanted is not None and wanted != n_experts:
+        raise ModelFormatError(
+            f"{m.config.path}: {wanted} experts were asked for, but the checkpoint has {n_experts.described}. "
+            "Leave the number out, or choose the checkpoint that has it."
+        )
+    return n_experts
+
+
+def expert_keys(m: ModelMap, top_k: int | None = None) -> Size:
+    """How many experts there are and are used for a token; gives the first."""
+    n_experts = expert_count(m)
+    used = m.options.top_k or top_k or m.config.size(TOP_K)
+    if not 1 <= used <= n_experts:
+        raise ModelFormatError(
+            f"{m.config.path}: expected 1 to {n_experts} experts for a token ({n_experts.described}), found {used}."
+        )
+    m.key("expert_count", n_experts)
+    m.key("expert_used_count", int(used))
+    return n_experts
+
+
+def normalised_weights(m: ModelMap, usual: bool) -> None:
+    """Whether the chosen experts' weights are made to sum to one: written where it is not usual for the architecture.
+
+    Other programs take the usual for granted; the reference goes by `norm_topk_prob`.
+    """
+    found = m.config.flag("norm_topk_prob", usual)
+    if found is not usual:
+        m.key("expert_weights_norm", found, ValueType.BOOL)
+
+
+def every_layer_has_experts(m: ModelMap) -> None:
+    """Raise UnsupportedModelError for the variants whose GGUF architecture could not say which layers are dense."""
+    if m.config.size("decoder_sparse_step", 1) != 1 or m.config.get("mlp_only_layers"):
+        raise UnsupportedModelError(
+            f"{m.config.path}: expected experts in every layer, found decoder_sparse_step = "
+            f"{m.config.get('decoder_sparse_step')} and mlp_only_layers = {m.config.get('mlp_only_layers')!r:.60}. "
+            f"The GGUF architecture {m.architecture} cannot say so."
+        )
+
+
+def no_sliding_window(m: ModelMap) -> None:
+    """Raise UnsupportedModelError where a window is in use that the GGUF architecture could not say."""
+    window = m.config.get("sliding_window")
+    in_use = m.config.flag("use_sliding_window", True)
+    if in_use and isinstance(window, int) and 0 < window < m.config.size("max_position_embeddings"):
+        raise UnsupportedModelError(
+            f"{m.config.path}: expected attention to the whole context, found sliding_window = {window}. "
+            f"The GGUF architecture {m.architecture} cannot say so."
+        )

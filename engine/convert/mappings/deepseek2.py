@@ -1,0 +1,123 @@
+"""DeepSeek-V2, V2-Lite, V3 and Kimi-K2: latent attention, written with the keys' and values' expansion apart.
+
+`kv_b_proj` (heads x (nope + v), rank) is cut into `attn_k_b` (heads, rank, nope), which is transposed so that it can be
+applied to the queries, and `attn_v_b` (heads, v, rank). Attention over the latent is then that of one key-value head.
+"""
+
+from __future__ import annotations
+
+from engine.convert.common_keys import SIGMOID, SOFTMAX, basic_keys, expert_keys
+from engine.convert.common_tensors import experts, feed_forward, norms, router
+from engine.convert.matrices import Picked, Transposed
+from engine.convert.model_map import Layer, ModelMap
+from engine.convert.permutations import row_range
+from engine.convert.sizes import Size
+from engine.errors import UnsupportedModelError
+from engine.gguf.value_types import ValueType
+
+ARCHITECTURE = "deepseek2"
+CLASSES = ("DeepseekV2ForCausalLM", "DeepseekV3ForCausalLM")
+
+_GATING = {"softmax": SOFTMAX, "sigmoid": SIGMOID}
+
+
+def describe(m: ModelMap) -> None:
+    config = m.config
+    n_dense = config.size("first_k_dense_replace", 0, least=0)
+    n = config.size("moe_intermediate_size")
+    n_shared = config.size("n_shared_experts", 0, least=0)
+    sigmoid = _gating(m) == SIGMOID
+    # "greedy" looks at all experts, whatever the groups are.
+    n_group = Size(1, "topk_method greedy") if config.get("topk_method") == "greedy" else config.size("n_group", 1)
+    n_group_used = n_group if n_group == 1 else config.size("topk_group", n_group)
+
+    basic_keys(m)
+    m.key("attention.head_count_kv", 1)
+    n_experts = expert_keys(m)
+    if n_experts % n_group or not n_group_used <= n_group:
+        raise config.wrong("n_group", f"a divisor of the {int(n_experts)} experts, from topk_group on", int(n_group))
+    m.key("expert_group_count", n_group)
+    m.key("expert_group_used_count", n_group_used)
+    m.key("expert_gating_func", SIGMOID if sigmoid else SOFTMAX)
+    _attention_keys(m)
+    m.key("leading_dense_block_count", n_dense)
+    m.key("vocab_size", m.n_vocabulary)
+    m.key("expert_feed_forward_length", n)
+    m.key("expert_shared_count", n_shared)
+    m.number("expert_weights_scale", config.number("routed_scaling_factor", 1.0))
+    if config.flag("norm_topk_prob", False):
+        m.key("expert_weights_norm", True, ValueType.BOOL)
+
+    m.embeddings()
+    for layer in m.layers():
+        norms(layer)
+        _attention(layer)
+        if layer.index < n_dense:
+            feed_forward(layer, config.size("intermediate_size"))
+            continue
+        router(layer, n_experts)
+        if sigmoid and config.get("topk_method") in (None, "noaux_tc"):
+            layer.tensor("exp_probs_b.bias", "mlp.gate.e_score_correction_bias", (n_experts,))
+        experts(layer, n_experts, n)
+        if n_shared:
+            feed_forward(layer, n_shared * n, source="mlp.shared_experts", suffix="_shexp")
+    # Layers that predict further tokens are numbered on; the reference does not use them.
+    n_predict = config.size("num_nextn_predict_layers", 0, least=0)
+    m.ignore(*(f"model.layers.{m.n_layers + index}.*" for index in range(n_predict)))
+
+
+def _gating(m: ModelMap) -> int:
+    name = m.config.get("scoring_func") or ("sigmoid" if m.config.architecture.endswith("V3ForCausalLM") else "softmax")
+    if name not in _GATING or m.config.size("moe_layer_freq", 1) != 1:
+        raise UnsupportedModelError(
+            f"{m.config.path}: expected the scoring_func softmax or sigmoid and moe_layer_freq 1, found {name!r:.40} "
+            f"and {m.config.get('moe_layer_freq')}."
+        )
+    return _GATING[name]
+
+
+def _attention_keys(m: ModelMap) -> None:
+    config, rope = m.config, m.config.rope
+    rank, rotated = config.size("kv_lora_rank"), config.size("qk_rope_head_dim")
+    m.key("attention.key_length", rank + rotated)
+    m.key("attention.value_length", rank)
+    if config.get("q_lora_rank") is not None:
+        m.key("attention.q_lora_rank", config.size("q_lora_rank"))
+    m.key("attention.kv_lora_rank", rank)
+    m.key("attention.key_length_mla", config.size("qk_nope_head_dim") + rotated)
+    m.key("attention.value_length_mla", config.size("v_head_dim"))
+    m.key("rope.dimension_count", rotated)
+    if rope.has("mscale_all_dim"):
+        m.number("rope.scaling.yarn_log_multiplier", 0.1 * rope.number("mscale_all_dim"))
+        if rope.number("mscale", 1.0) != rope.number("mscale_all_dim"):
+            raise UnsupportedModelError(
+                f"{config.path}: expected rope_scaling with mscale equal to mscale_all_dim, found "
+                f"{rope.number('mscale', 1.0)} and {rope.number('mscale_all_dim')}, which GGUF cannot say."
+            )
+
+
+def _attention(layer: Layer) -> None:
+    m, config = layer.model, layer.model.config
+    n_heads, rank = config.size("num_attention_heads"), config.size("kv_lora_rank")
+    nope, rotated = config.size("qk_nope_head_dim"), config.size("qk_rope_head_dim")
+    v = config.size("v_head_dim")
+    if config.get("q_lora_rank") is None:
+        layer.tensor("attn_q.weight", "self_attn.q_proj.weight", (n_heads * (nope + rotated), m.hidden))
+    else:
+        q_rank = config.size("q_lora_rank")
+        layer.table(
+            ("attn_q_a.weight", "self_attn.q_a_proj.weight", (q_rank, m.hidden)),
+            ("attn_q_a_norm.weight", "self_attn.q_a_layernorm.weight", (q_rank,)),
+            ("attn_q_b.weight", "self_attn.q_b_proj.weight", (n_heads * (nope + rotated), q_rank)),
+        )
+    layer.table(
+        ("attn_kv_a_mqa.weight", "self_attn.kv_a_proj_with_mqa.weight", (rank + rotated, m.hidden)),
+        ("attn_kv_a_norm.weight", "self_attn.kv_a_layernorm.weight", (rank,)),
+        ("attn_output.weight", "self_attn.o_proj.weight", (m.hidden, n_heads * v)),
+    )
+    source = f"{layer.source}self_attn.kv_b_proj.weight"
+    both = m.take(source, (n_heads * (nope + v), rank))
+    keys = Picked(both, row_range(n_heads, nope + v, 0, nope))
+    values = Picked(both, row_range(n_heads, nope + v, nope, nope + v))
+    m.add(f"{layer.target}attn_k_b.weight", (n_heads, rank, nope), Transposed(keys, nope), (source,))
+    m.add(f"{layer.target}attn_v_b.weight", (n_heads, v, rank), values, (source,))

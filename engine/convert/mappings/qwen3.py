@@ -1,0 +1,25 @@
+"""Qwen3, dense: norms on each head's queries and keys."""
+
+from __future__ import annotations
+
+from engine.convert.common_keys import basic_keys, heads_of, no_sliding_window
+from engine.convert.common_tensors import attention, feed_forward, norms, query_key_norms
+from engine.convert.model_map import ModelMap
+
+ARCHITECTURE = "qwen3"
+CLASSES = ("Qwen3ForCausalLM",)
+
+
+def describe(m: ModelMap) -> None:
+    heads = heads_of(m)
+    n = m.config.size("intermediate_size")
+    no_sliding_window(m)
+
+    basic_keys(m)
+
+    m.embeddings()
+    for layer in m.layers():
+        norms(layer)
+        attention(layer, heads, bias=m.config.flag("attention_bias", False))
+        query_key_norms(layer, heads.head_dim, heads.head_dim)
+        feed_forward(layer, n)

@@ -1,0 +1,37 @@
+"""Qwen3-MoE: norms on each head's queries and keys, experts in every layer."""
+
+from __future__ import annotations
+
+from engine.convert.common_keys import (
+    basic_keys,
+    every_layer_has_experts,
+    expert_keys,
+    heads_of,
+    no_sliding_window,
+    normalised_weights,
+)
+from engine.convert.common_tensors import attention, experts, norms, query_key_norms, router
+from engine.convert.model_map import ModelMap
+
+ARCHITECTURE = "qwen3moe"
+CLASSES = ("Qwen3MoeForCausalLM",)
+
+
+def describe(m: ModelMap) -> None:
+    heads = heads_of(m)
+    n = m.config.size("moe_intermediate_size")
+    every_layer_has_experts(m)
+    no_sliding_window(m)
+
+    basic_keys(m)
+    n_experts = expert_keys(m)
+    m.key("expert_feed_forward_length", n)
+    normalised_weights(m, usual=True)
+
+    m.embeddings()
+    for layer in m.layers():
+        norms(layer)
+        attention(layer, heads, bias=m.config.flag("attention_bias", False))
+        query_key_norms(layer, heads.head_dim, heads.head_dim)
+        router(layer, n_experts)
+        experts(layer, n_experts, n)

@@ -1,0 +1,96 @@
+"""One tensor of the file to be written: its name, shape and type, and its values some rows at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.convert.encode import encode
+from engine.convert.matrices import Matrix, Values
+from engine.convert.stored import PackedRows
+from engine.errors import ModelFormatError, UnsupportedModelError
+from engine.gguf.tensor_types import TensorType
+
+CHUNK_BYTES = 64 * 1024 * 1024
+_READ_DTYPES = {TensorType.F32: "<f4", TensorType.F16: "<f2", TensorType.BF16: "<u2"}
+
+
+@dataclass(frozen=True, slots=True)
+class TensorPlan:
+    """`shape` is slowest first. `matrix` gives float32 rows; `packed` has them in the layout of `type`, if it is set.
+
+    `sources`: the checkpoint's tensors that it is made of.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    type: TensorType
+    matrix: Matrix
+    sources: tuple[str, ...] = ()
+    packed: PackedRows | None = None
+
+    @property
+    def n_bytes(self) -> int:
+        return self.type.n_bytes(self.shape)
+
+    @property
+    def n_columns(self) -> int:
+        """Elements of a row, the last dimension."""
+        return self.shape[-1]
+
+    @property
+    def n_rows(self) -> int:
+        return math.prod(self.shape[:-1])
+
+    def rows(self, first: int, last: int) -> Values:
+        """Rows `first` to `last` (not included) of all dimensions but the last: (last - first, n_columns) float32.
+
+        Raises ModelFormatError for a value that is not finite.
+        """
+        per_row = self.matrix.n_rows // self.n_rows  # vectors are matrices of one column
+        values = self.matrix.read(np.arange(first * per_row, last * per_row)).reshape(last - first, self.n_columns)
+        if not np.isfinite(values).all():
+            row, column = np.argwhere(~np.isfinite(values))[0]
+            raise ModelFormatError(
+                f"Tensor {self.name} (from {', '.join(self.sources[:3])}): expected finite numbers, found "
+                f"{values[row, column]} in row {first + row:,}, column {column:,}. The checkpoint is damaged or its "
+                "training failed: download it again."
+            )
+        return values
+
+    def chunks(self, max_bytes: int = CHUNK_BYTES) -> Iterator[npt.NDArray[np.uint8]]:
+        """The tensor's bytes in order, whole rows, some `max_bytes` of float32 at a time (one row block at least).
+
+        Raises ModelFormatError for a value that is not finite, UnsupportedModelError for one that does not fit F16.
+        """
+        for first, last in self.row_ranges(max_bytes):
+            if self.packed is not None:
+                yield self.packed.read_packed(np.arange(first, last)).reshape(-1)
+            else:
+                yield self._encode(self.rows(first, last))
+
+    def row_ranges(self, max_bytes: int = CHUNK_BYTES) -> Iterator[tuple[int, int]]:
+        """The rows of each chunk, (first, last): cut where the checkpoint has a tensor's end, if it can be."""
+        n_rows, block = self.n_rows, max(1, self.matrix.row_block * self.n_rows // self.matrix.n_rows)
+        wanted = max(1, max_bytes // (4 * self.n_columns))
+        step = wanted // block * block or block
+        yield from ((first, min(first + step, n_rows)) for first in range(0, n_rows, step))
+
+    def read(self) -> npt.NDArray[np.generic]:
+        """The whole tensor: float32, float16, uint16 (BF16) of `shape`; packed types as uint8 (..., row bytes)."""
+        data = np.concatenate(list(self.chunks()))
+        if self.packed is not None:
+            return data.reshape(*self.shape[:-1], self.packed.row_bytes)
+        return data.view(_READ_DTYPES[self.type]).reshape(self.shape)
+
+    def _encode(self, values: Values) -> npt.NDArray[np.uint8]:
+        if self.type is TensorType.F16 and (largest := float(np.abs(values).max(initial=0))) > 65_519:
+            raise UnsupportedModelError(
+                f"Tensor {self.name}: expected values up to 65,504, which is what F16 holds, found {largest:,.0f}. "
+                "Convert this model to BF16."
+            )
+        return encode(values, self.type)

@@ -1,0 +1,1 @@
+"""Tokenizer files of published checkpoints, and what GGUF makes of them."""
