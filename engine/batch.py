@@ -32,6 +32,7 @@ class Batch:
             "clock": (np.int64, 1),
             "tokens": (np.int32, max_tokens),
             "positions": (np.int32, max_tokens),
+            "rope_rows": (np.int32, max_tokens),
             "sequences": (np.int32, max_tokens),
             "output_rows": (np.int32, max_outputs),
             "pages": (np.int64, max_sequences * self.max_pages),
@@ -42,8 +43,8 @@ class Batch:
         self.n_tokens, self.n_outputs, self.one, self.clock = (
             buffers[name].address for name in ("n_tokens", "n_outputs", "one", "clock")
         )
-        self.tokens, self.positions, self.sequences, self.output_rows, self.pages = (
-            buffers[name].address for name in ("tokens", "positions", "sequences", "output_rows", "pages")
+        self.tokens, self.positions, self.rope_rows, self.sequences, self.output_rows, self.pages = (
+            buffers[name].address for name in ("tokens", "positions", "rope_rows", "sequences", "output_rows", "pages")
         )
         # not in the model's memory: another thread may set it while the model is being closed
         self.interrupt_flag: Array = np.zeros(1, np.int64)
@@ -66,8 +67,12 @@ class Batch:
             self._arrays[name][0] = 0
         self._arrays["clock"][0] = clock
 
-    def add(self, slot: int, tokens: list[int], first_position: int, wants: list[int]) -> int:
+    def add(
+        self, slot: int, tokens: list[int], first_position: int, wants: list[int], *, first_rope_row: int = 0
+    ) -> int:
         """Append consecutive tokens of the sequence in `slot`; `wants` are indices in tokens whose logits are wanted.
+
+        `first_rope_row`: the row of the rope table that belongs to the sequence's position 0.
 
         Returns the logits' row of the first of them; the others follow it.
         """
@@ -75,6 +80,8 @@ class Batch:
         first_output = int(self._arrays["n_outputs"][0])
         self._arrays["tokens"][start : start + n] = tokens
         self._arrays["positions"][start : start + n] = range(first_position, first_position + n)
+        first_row = first_rope_row + first_position
+        self._arrays["rope_rows"][start : start + n] = range(first_row, first_row + n)
         self._arrays["sequences"][start : start + n] = slot
         self._arrays["output_rows"][first_output : first_output + len(wants)] = [start + i for i in wants]
         self._arrays["n_tokens"][0] = start + n

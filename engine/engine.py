@@ -65,7 +65,9 @@ class Engine:
             )
         self.chat_template = ChatTemplate.from_metadata(model.reader.metadata, self.tokenizer)
         self.telemetry = Telemetry(model.moe_layers, model.expert_counts, model.last_experts)
-        self._scheduler = Scheduler(model.pool, self.config.max_batch_tokens, self.config.max_sequences)
+        self._scheduler = Scheduler(
+            model.pool, self.config.max_batch_tokens, self.config.max_sequences, model.long_from
+        )
         self._interrupt_flag = model.batch.interrupt_flag
         self._requests: dict[int, Request] = {}
         self._pending: list[Delta] = []  # not yet handed out
@@ -196,11 +198,11 @@ class Engine:
         try:
             model.batch.page_table[0, : len(pages)] = [model.pool.address(page) for page in pages]
             step = min(self.config.max_batch_tokens, model.batch.max_outputs)
-            pieces = []
+            pieces, rope_row = [], model.first_rope_row(0 < model.long_from < len(ids))
             for first in range(0, len(ids), step):
                 piece = ids[first : first + step]
                 self._begin_step()
-                model.batch.add(0, piece, first, list(range(len(piece))))
+                model.batch.add(0, piece, first, list(range(len(piece))), first_rope_row=rope_row)
                 while not model.run():
                     pass
                 pieces.append((model.logits_rows(len(piece)), *model.routes(len(piece))))
@@ -297,7 +299,8 @@ class Engine:
             sequence.n_tabled = len(sequence.pages)
             first = sequence.n_computed
             wants = [share.n_tokens - 1] if share.wants_logits else []
-            rows.append(model.batch.add(sequence.slot, sequence.tokens[first : first + share.n_tokens], first, wants))
+            tokens, rope_row = sequence.tokens[first : first + share.n_tokens], model.first_rope_row(sequence.is_long)
+            rows.append(model.batch.add(sequence.slot, tokens, first, wants, first_rope_row=rope_row))
         if not model.run():
             return None
         self._clock.note(model.last_tick)

@@ -16,6 +16,7 @@ import numpy as np
 from engine.kernels.layout import PAGE
 
 START_DIGEST = b"colibri"  # the digest of the empty prefix
+LONG_DIGEST = b"colibri, long"  # and of a sequence whose positions rotate as those of long ones do
 
 
 def prefix_digest(before: bytes, tokens: Sequence[int]) -> bytes:
@@ -51,10 +52,10 @@ class PagePool:
         self._users[page] = 1
         return page
 
-    def find(self, tokens: Sequence[int]) -> list[int]:
+    def find(self, tokens: Sequence[int], start: bytes = START_DIGEST) -> list[int]:
         """The pages that already hold a prefix of `tokens`, taken for the caller; always short of the last token."""
         pages: list[int] = []
-        digest = START_DIGEST
+        digest = start
         for first in range(0, (len(tokens) - 1) // PAGE * PAGE, PAGE):
             digest = prefix_digest(digest, tokens[first : first + PAGE])
             page = self._known.get(digest)

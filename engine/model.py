@@ -17,14 +17,15 @@ from engine.errors import InvalidRequestError
 from engine.experts.store import ExpertStore
 from engine.gguf import GGUFReader
 from engine.hardware.cpu import usable_cores
-from engine.kernels.layout import PAGE, kv_head_bytes
+from engine.kernels.layout import PAGE
 from engine.kernels.library import KernelLibrary
 from engine.kv import PagePool
 from engine.loader import Loader
 from engine.memory import Buffer, Memory, MemoryPlan, check_fits, view
 from engine.models import architecture
 from engine.models.builder import Builder
-from engine.models.hyperparameters import Hyperparameters, Keys
+from engine.models.hyperparameters import Hyperparameters
+from engine.models.keys import Keys
 from engine.models.parts import Setting
 from engine.models.weights import Weights
 from engine.models.workspace import Rows
@@ -65,9 +66,7 @@ def _build(
     builder = Builder(Setting(hyper, weights, memory, library, config, batch, n_workers))
     architecture(keys.architecture)(builder, keys)
     assert builder.logits is not None
-    element_bytes = 2 if config.kv_type == "f16" else 4
-    layer_bytes = hyper.n_kv_heads * kv_head_bytes(hyper.head_dim, hyper.value_dim, element_bytes)
-    page_bytes = builder.n_kv_layers * layer_bytes
+    page_bytes = builder.page_bytes
     n_pages = -(-(config.kv_pool_tokens or 2 * config.context_length) // PAGE)
     kv = memory.allocate("KV pages", n_pages * page_bytes, "kv")
     scratch = memory.allocate("scratch", builder.scratch_bytes * n_workers, "buffers")
@@ -128,6 +127,7 @@ class Model:
         self.batch, self.plan, self.store, self.logits = parts.batch, parts.builder.plan, parts.store, parts.logits
         self.pool = PagePool(parts.n_pages, parts.kv_address, parts.page_bytes)
         self.n_vocab = parts.builder.n_vocab
+        self.long_from = parts.builder.long_from
         self.info = self._describe(keys, parts.builder, library)
         self.plan.finish()
         self._team = Team(library, n_workers, parts.scratch_address, parts.builder.scratch_bytes)
@@ -154,11 +154,13 @@ class Model:
             slab_bytes=parts.store.slab_bytes,
             page_bytes=parts.page_bytes,
             n_vocab=self.n_vocab,
+            n_rope_rows=self.config.context_length * (2 if parts.builder.long_from else 1),
             scratch_bytes=parts.builder.scratch_bytes,
             cells={"n_tokens": batch.n_tokens, "n_outputs": batch.n_outputs, "one": batch.one},
             arrays={
                 "tokens": batch.tokens,
                 "positions": batch.positions,
+                "rope_rows": batch.rope_rows,
                 "sequences": batch.sequences,
                 "rows": batch.output_rows,
                 "pages": batch.pages,
@@ -182,6 +184,10 @@ class Model:
             self.store.load(index, self.chosen_experts[index, :n_choices], self._loader)
             stage = self._team.run(self.plan, stage)
         return True
+
+    def first_rope_row(self, is_long: bool) -> int:
+        """The row of the rope table for position 0 of a sequence that is, or is not, longer than `long_from`."""
+        return self.config.context_length if is_long else 0
 
     @property
     def last_tick(self) -> int:

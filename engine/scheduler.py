@@ -10,7 +10,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from engine.kernels.layout import PAGE
-from engine.kv import START_DIGEST, PagePool
+from engine.kv import LONG_DIGEST, START_DIGEST, PagePool
 
 
 @dataclass(slots=True, eq=False)
@@ -28,6 +28,7 @@ class Sequence:
     slot: int = -1  # row of the page table, -1 while waiting
     n_tabled: int = 0  # pages whose addresses stand in the page table
     is_new: bool = True
+    is_long: bool = False  # longer than what the model's rotation of short sequences is for
 
     @property
     def n_waiting_tokens(self) -> int:
@@ -50,8 +51,10 @@ class Share:
 class Scheduler:
     """Admits sequences, hands out pages, and composes steps."""
 
-    def __init__(self, pool: PagePool, max_tokens: int, max_sequences: int) -> None:
+    def __init__(self, pool: PagePool, max_tokens: int, max_sequences: int, long_from: int = 0) -> None:
+        """`long_from`: a sequence of more tokens is computed with another rotation, from its start; 0: never."""
         self.pool = pool
+        self._long_from = long_from
         self.prompt_budget = max_tokens  # prompt tokens in a step; the engine lowers it where steps take long
         self._max_tokens = max_tokens
         self._free_slots = list(range(max_sequences))[::-1]
@@ -71,6 +74,10 @@ class Scheduler:
     def compose(self) -> list[Share]:
         """The next step's shares; each sequence has the pages that its share needs."""
         self._admit()
+        for sequence in self.running:
+            if not sequence.is_long and self._should_be_long(sequence):
+                self.pool.release(sequence.pages)
+                self._begin(sequence)
         shares: list[Share] = []
         left = self._max_tokens
         for sequence in [s for s in self.running if s.is_answering]:
@@ -94,13 +101,22 @@ class Scheduler:
         while self.waiting and self._free_slots and (self.pool.n_idle > 0 or not self.running):
             sequence = self.waiting.popleft()
             sequence.slot = self._free_slots.pop()
-            sequence.pages = self.pool.find(sequence.tokens)
-            sequence.n_computed = len(sequence.pages) * PAGE
+            self._begin(sequence)
             if sequence.is_new:
                 sequence.n_reused, sequence.is_new = sequence.n_computed, False
-            sequence.n_kept, sequence.digest = 0, START_DIGEST
-            self._keep_full_pages(sequence)
             self.running.append(sequence)
+
+    def _should_be_long(self, sequence: Sequence) -> bool:
+        return 0 < self._long_from < len(sequence.tokens)
+
+    def _begin(self, sequence: Sequence) -> None:
+        """Let the sequence start with the pages that already hold its beginning."""
+        sequence.is_long = self._should_be_long(sequence)
+        sequence.digest = LONG_DIGEST if sequence.is_long else START_DIGEST
+        sequence.pages = self.pool.find(sequence.tokens, sequence.digest)
+        sequence.n_computed = len(sequence.pages) * PAGE
+        sequence.n_kept = sequence.n_tabled = 0
+        self._keep_full_pages(sequence)
 
     def _keep_full_pages(self, sequence: Sequence) -> None:
         while (sequence.n_kept + 1) * PAGE <= sequence.n_computed:

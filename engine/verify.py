@@ -30,6 +30,7 @@ from engine.kernels.layout import (
 from engine.memory import Memory
 from engine.plan import Operation, Plan, Stage
 
+_MAKERS_OF_PLACES = ("route", "route_scored", "route_sparse", "group")
 _LARGEST = 1 << 56  # sums and products of a few operands stay exact in 64 bits up to what memory can hold
 
 
@@ -53,9 +54,10 @@ class Limits:
     slab_bytes: int
     page_bytes: int
     n_vocab: int
+    n_rope_rows: int
     scratch_bytes: int
     cells: Mapping[str, int]  # addresses of the counts n_tokens, n_outputs, one
-    arrays: Mapping[str, int]  # addresses of tokens, positions, sequences, rows (whose logits are wanted), pages
+    arrays: Mapping[str, int]  # of tokens, positions, rope_rows, sequences, rows (whose logits are wanted), pages
 
     @property
     def max_pages(self) -> int:
@@ -91,7 +93,7 @@ def verify(plan: Plan, memory: Memory, limits: Limits) -> None:
                         f"{reach.operand}, more than was allocated there. This model's sizes contradict each other; it "
                         "is not run."
                     )
-                if reach.writes and operation.kernel not in ("route", "group"):
+                if reach.writes and operation.kernel not in _MAKERS_OF_PLACES:
                     places.refuse_overlap(operation, address, reach.n_bytes)
         _check_stage(stage, facts)
 
@@ -181,6 +183,31 @@ def _rms_norm(op: Operation, o: dict[str, int], facts: _Facts) -> Iterator[Reach
     yield Reach("weight", 4 * o["n"])
 
 
+def _layer_norm(op: Operation, o: dict[str, int], facts: _Facts) -> Iterator[Reach]:
+    _one_a_row(op)
+    _whole(op, o["n"], 16)
+    _fits(op, 4 * o["n"], o["stride"])
+    yield Reach("x", o["stride"] * op.extent.most)
+    yield Reach("out", o["stride"] * op.extent.most, writes=True)
+    yield Reach("weight", 4 * o["n"])
+    yield Reach("bias", 4 * o["n"])
+
+
+def _scale_rows(op: Operation, o: dict[str, int], facts: _Facts) -> Iterator[Reach]:
+    _one_a_row(op)
+    _whole(op, o["n"], 16)
+    _fits(op, 4 * o["n"], o["stride"])
+    yield Reach("x", o["stride"] * op.extent.most, writes=True)
+
+
+def _open_gate(op: Operation, o: dict[str, int], facts: _Facts) -> Iterator[Reach]:
+    _one_a_row(op)
+    _whole(op, o["n"], 16)
+    for name in ("x", "gate"):
+        _fits(op, 4 * o["n"], o[f"{name}_stride"])
+        yield Reach(name, o[f"{name}_stride"] * op.extent.most, writes=name == "x")
+
+
 def _quantise(op: Operation, o: dict[str, int], facts: _Facts) -> Iterator[Reach]:
     _one_a_row(op)
     _whole(op, o["n_inputs"], 32)
@@ -251,10 +278,27 @@ def _matmul(op: Operation, o: dict[str, int], facts: _Facts) -> Iterator[Reach]:
         yield Reach("bias", 64 * o["n_groups"])
 
 
+def _rope(op: Operation, o: dict[str, int], facts: _Facts) -> Iterator[Reach]:
+    _one_a_row(op)
+    for name, multiple in (("head_dim", 16), ("n_heads", 1), ("n_pairs", 1)):
+        _whole(op, o[name], multiple)
+    _fits(op, 4 * o["n_heads"] * o["head_dim"], o["stride"])
+    yield Reach("x", o["stride"] * op.extent.most, writes=True)
+    yield from _rotation(op, o, facts)
+
+
+def _rotation(op: Operation, o: dict[str, int], facts: _Facts) -> Iterator[Reach]:
+    """The table of cosines and sines, and which of its rows are used."""
+    _fits(op, 2 * o["n_pairs"], o["head_dim"])
+    _same(op, "rope_rows", o["rope_rows"], facts.limits.arrays["rope_rows"])
+    _fits(op, op.extent.most, facts.limits.max_tokens)
+    yield Reach("rope_rows", 4 * op.extent.most)
+    yield Reach("table", max(8 * o["n_pairs"] * facts.limits.n_rope_rows, 1))
+
+
 def _rope_store(op: Operation, o: dict[str, int], facts: _Facts) -> Iterator[Reach]:
     _one_a_row(op)
     yield from _paged(op, o, facts)
-    _fits(op, 2 * o["n_pairs"], o["head_dim"])
     for name, n in (
         ("q", o["n_heads"] * o["head_dim"]),
         ("k", o["n_kv_heads"] * o["head_dim"]),
@@ -262,7 +306,7 @@ def _rope_store(op: Operation, o: dict[str, int], facts: _Facts) -> Iterator[Rea
     ):
         _fits(op, 4 * n, o[f"{name}_stride"])
         yield Reach(name, o[f"{name}_stride"] * op.extent.most, writes=True)
-    yield Reach("table", 8 * o["n_pairs"] * facts.limits.context_length)
+    yield from _rotation(op, o, facts)
 
 
 def _attention(op: Operation, o: dict[str, int], facts: _Facts) -> Iterator[Reach]:
@@ -277,6 +321,8 @@ def _attention(op: Operation, o: dict[str, int], facts: _Facts) -> Iterator[Reac
     _fits(op, 4 * o["n_heads"] * o["value_dim"], o["out_stride"])
     yield Reach("q", o["q_stride"] * op.extent.most)
     yield Reach("out", o["out_stride"] * op.extent.most, writes=True)
+    if o["sinks"]:
+        yield Reach("sinks", 4 * o["n_heads"])
     if o["rounded"]:
         _whole(op, group * o["value_dim"], 32)
         _fits(op, activation_row_bytes(o["n_heads"] * o["value_dim"]), o["rounded_stride"])
@@ -320,6 +366,16 @@ def _route(op: Operation, o: dict[str, int], facts: _Facts) -> Iterator[Reach]:
     _fits(op, padded, o["logits_stride"])
     _fits(op, padded, facts.limits.scratch_bytes)
     _fits(op, o["top_k"], o["n_experts"])
+    if op.kernel == "route_sparse":
+        _same(op, "top_k", o["top_k"], 2)
+    if op.kernel == "route_scored":
+        _whole(op, o["n_experts"], o["n_groups"])
+        _fits(op, 1, min(o["n_groups_used"], o["n_group_best"]))
+        _fits(op, o["n_groups_used"], o["n_groups"])
+        _fits(op, o["n_group_best"], min(o["n_experts"] // o["n_groups"], 2))
+        _fits(op, 2 * padded + 4 * o["n_groups"], facts.limits.scratch_bytes)
+        if o["bias"]:
+            yield Reach("bias", 4 * o["n_experts"])
     facts.route = o
     yield Reach("logits", o["logits_stride"] * op.extent.most, writes=True)
     yield Reach("experts", 4 * o["top_k"] * op.extent.most, writes=True)
@@ -367,13 +423,17 @@ def _combine(op: Operation, o: dict[str, int], facts: _Facts) -> Iterator[Reach]
 _FAMILIES: dict[str, Callable[[Operation, dict[str, int], _Facts], Iterator[Reach]]] = {
     "embed": _embed,
     "rms_norm": _rms_norm,
+    "layer_norm": _layer_norm,
+    "scale_rows": _scale_rows,
     "quantise": _quantise,
     "add": _add,
     "gather_rows": _gather_rows,
     "matmul": _matmul,
+    "rope": _rope,
     "rope_store": _rope_store,
     "attention": _attention,
     "swiglu": _swiglu,
+    "open_gate": _open_gate,
     "route": _route,
     "group": _group,
     "combine": _combine,

@@ -32,12 +32,23 @@ from engine.kernels.simd import (
 _HIDDEN = np.float32(-1e30)  # the score of a position that is not visible: its weight becomes exactly zero
 
 
-def attention_reference(q: np.ndarray, k: np.ndarray, v: np.ndarray, scale: float) -> np.ndarray:
-    """q (n_heads, d), k (n_positions, n_kv_heads, d), v (n_positions, n_kv_heads, dv) -> (n_heads, dv), all visible."""
+def attention_reference(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, scale: float, window: int = 0, sinks: np.ndarray | None = None
+) -> np.ndarray:
+    """q (n_heads, d), k (n_positions, n_kv_heads, d), v (n_positions, n_kv_heads, dv) -> (n_heads, dv).
+
+    All positions are visible, or the last `window`. `sinks` (n_heads): scores that take weight and have no value.
+    """
+    k, v = k[-window:], v[-window:]
     group = q.shape[0] // k.shape[1]
     scores = np.einsum("hd,phd->hp", q, np.repeat(k, group, 1)) * scale
-    weights = np.exp(scores - scores.max(-1, keepdims=True))
-    return np.einsum("hp,phd->hd", weights / weights.sum(-1, keepdims=True), np.repeat(v, group, 1))
+    largest = scores.max(-1, keepdims=True)
+    sink_weights = 0.0
+    if sinks is not None:
+        largest = np.maximum(largest, sinks[:, None])
+        sink_weights = np.exp(sinks[:, None] - largest)
+    weights = np.exp(scores - largest)
+    return np.einsum("hp,phd->hd", weights / (weights.sum(-1, keepdims=True) + sink_weights), np.repeat(v, group, 1))
 
 
 @device
@@ -80,18 +91,22 @@ def key_scores_of_four(q0, q1, q2, q3, keys, head_dim, is_half):
 
 
 @device
-def store_visible(target, scores, scale, position, last):
-    """Sixteen scores from `position` on, those after `last` hidden."""
-    shown = select_less_equal(
-        lane_numbers() + splat_i32(position), splat_i32(last), scores * splat_f32(scale), splat_f32(_HIDDEN)
-    )
-    store_f32x16(target + 4 * position, shown)
+def store_visible(target, scores, scale, position, last, window):
+    """Sixteen scores from `position` on, those after `last` hidden, and with a window those before it."""
+    places = lane_numbers() + splat_i32(position)
+    shown = select_less_equal(places, splat_i32(last), scores * splat_f32(scale), splat_f32(_HIDDEN))
+    if window != 0:
+        shown = select_less_equal(splat_i32(last - window + 1), places, shown, splat_f32(_HIDDEN))
+    store_f32x16(target, shown)
 
 
 @device
-def softmax_in_place(scores, n_padded):
-    """Turn `n_padded` scores (a multiple of 16) into weights, not yet divided by their sum, which is returned."""
-    largest = load_f32x16(scores)
+def softmax_in_place(scores, n_padded, sink):
+    """Turn `n_padded` scores (a multiple of 16) into weights, not yet divided by their sum, which is returned.
+
+    The sum has the weight of one more score, `sink`; that of _HIDDEN is nothing.
+    """
+    largest = maximum(load_f32x16(scores), splat_f32(sink))
     for i in range(64, 4 * n_padded, 64):
         largest = maximum(largest, load_f32x16(scores + i))
     shift = splat_f32(reduce_max(largest))
@@ -100,7 +115,7 @@ def softmax_in_place(scores, n_padded):
         weight = exponential(load_f32x16(scores + i) - shift)
         store_f32x16(scores + i, weight)
         total = total + weight
-    return reduce_sum(total)
+    return reduce_sum(total) + reduce_max(exponential(splat_f32(sink) - shift))
 
 
 @device
@@ -142,45 +157,66 @@ def run_length(sequences, positions, first, end):
 
 @helper
 def attend_run(
-    scratch, q, q_stride, out, out_stride, n_tokens, group, head_dim, value_dim, table, offset, last, is_half, scale
+    scratch,
+    q,
+    q_stride,
+    out,
+    out_stride,
+    n_tokens,
+    group,
+    head_dim,
+    value_dim,
+    table,
+    offset,
+    last,
+    window,
+    sinks,
+    is_half,
+    scale,
 ):
     """`n_tokens` neighbours, the first of which sees up to `last`; query j is head j % group of token j // group.
 
-    `q` and `out` are those of the first token's first head; `table` holds the addresses of the sequence's pages.
+    `q`, `out` and `sinks` are those of the first token's first head; `table` holds the addresses of the sequence's
+    pages. Pages that a window hides from all of the tokens are not looked at.
     """
+    first_page = max(last - window + 1, 0) // PAGE if window != 0 else 0
     n_queries, n_pages = n_tokens * group, (last + n_tokens - 1) // PAGE + 1
-    row_bytes, element = 4 * PAGE * n_pages, 2 if is_half else 4
-    for page in range(n_pages):
+    n_padded, element = PAGE * (n_pages - first_page), 2 if is_half else 4
+    row_bytes = 4 * n_padded
+    for page in range(first_page, n_pages):
         for part in range(PAGE // 16):
             keys = load_i64(table + 8 * page) + offset + element * 16 * part * head_dim
             position, j = page * PAGE + 16 * part, 0
+            place = scratch + 4 * (position - first_page * PAGE)
             while j < n_queries:
                 q0 = q + q_stride * (j // group) + 4 * head_dim * (j % group)
-                row = scratch + row_bytes * j
+                row = place + row_bytes * j
                 if j + 4 <= n_queries:
                     q1 = q + q_stride * ((j + 1) // group) + 4 * head_dim * ((j + 1) % group)
                     q2 = q + q_stride * ((j + 2) // group) + 4 * head_dim * ((j + 2) % group)
                     q3 = q + q_stride * ((j + 3) // group) + 4 * head_dim * ((j + 3) % group)
                     s0, s1, s2, s3 = key_scores_of_four(q0, q1, q2, q3, keys, head_dim, is_half)
-                    store_visible(row, s0, scale, position, last + j // group)
-                    store_visible(row + row_bytes, s1, scale, position, last + (j + 1) // group)
-                    store_visible(row + 2 * row_bytes, s2, scale, position, last + (j + 2) // group)
-                    store_visible(row + 3 * row_bytes, s3, scale, position, last + (j + 3) // group)
+                    store_visible(row, s0, scale, position, last + j // group, window)
+                    store_visible(row + row_bytes, s1, scale, position, last + (j + 1) // group, window)
+                    store_visible(row + 2 * row_bytes, s2, scale, position, last + (j + 2) // group, window)
+                    store_visible(row + 3 * row_bytes, s3, scale, position, last + (j + 3) // group, window)
                     j += 4
                 else:
-                    store_visible(row, key_scores(q0, keys, head_dim, is_half), scale, position, last + j // group)
+                    scores = key_scores(q0, keys, head_dim, is_half)
+                    store_visible(row, scores, scale, position, last + j // group, window)
                     j += 1
     sums = scratch + row_bytes * n_queries
     for j in range(n_queries):
-        total = softmax_in_place(scratch + row_bytes * j, PAGE * n_pages)
+        sink = load_f32(sinks + 4 * (j % group)) if sinks != 0 else _HIDDEN
+        total = softmax_in_place(scratch + row_bytes * j, n_padded, sink)
         store_f32(sums + 4 * j, np.float32(1.0) / total)
         for i in range(0, 4 * value_dim, 64):
             store_f32x16(out + out_stride * (j // group) + 4 * value_dim * (j % group) + i, zero_f32x16())
-    for page in range(n_pages):
+    for page in range(first_page, n_pages):
         values, j = load_i64(table + 8 * page) + offset + element * PAGE * head_dim, 0
         while j < n_queries:
             out0 = out + out_stride * (j // group) + 4 * value_dim * (j % group)
-            w = scratch + row_bytes * j + 4 * PAGE * page
+            w = scratch + row_bytes * j + 4 * PAGE * (page - first_page)
             seen = last + j // group + 1 - page * PAGE
             if j + 4 <= n_queries and seen >= PAGE:
                 out1 = out + out_stride * ((j + 1) // group) + 4 * value_dim * ((j + 1) % group)
@@ -221,9 +257,14 @@ def attention(
     layer_offset: int,
     head_bytes: int,
     is_half: int,
+    window: int,
+    sinks: int,
     scale: float,
 ):
     """The query heads of `unit` tokens that share KV head `chunk % n_kv_heads`; also rounded unless `rounded` is 0.
+
+    A token sees the last `window` positions up to its own, or all when that is 0. `sinks` (n_heads) or 0: see
+    attention_reference.
 
     Scratch: unit * n_heads / n_kv_heads rows of the context's length in float32, and a value for each.
     """
@@ -250,6 +291,8 @@ def attention(
             table,
             offset,
             last,
+            window,
+            sinks + 4 * first_head if sinks != 0 else 0,
             is_half,
             np.float32(scale),
         )

@@ -24,6 +24,8 @@ FAMILIES = (  # the longest to compile first, so that the processes end together
     "attention",
     "matmul",
     "routing",
+    "router_scores",
+    "sparse_mixer",
     "rope",
     "norm",
     "ffn",

@@ -44,3 +44,13 @@ def swiglu(
         for block in range(first // BLOCK, last // BLOCK):
             x = gate + stride * row + 4 * BLOCK * block
             quantise_block(x, rounded + rounded_stride * row, block, n_columns // BLOCK)
+
+
+@kernel
+def open_gate(chunk, scratch, x: int, x_stride: int, gate: int, gate_stride: int, n: int):
+    """x[chunk] *= sigmoid(gate[chunk]), element by element, rows of `n` float32."""
+    one = splat_f32(np.float32(1.0))
+    row, gates = x + x_stride * chunk, gate + gate_stride * chunk
+    for i in range(0, 4 * n, 64):
+        share = one / (exponential(zero_f32x16() - load_f32x16(gates + i)) + one)
+        store_f32x16(row + i, load_f32x16(row + i) * share)

@@ -1,4 +1,4 @@
-"""Per-token operations on rows of float32: adding to the residual stream, RMS normalisation."""
+"""Per-token operations on rows of float32: adding to the residual stream, scaling, normalisation."""
 
 from __future__ import annotations
 
@@ -39,11 +39,44 @@ def rms_norm(chunk, scratch, x: int, weight: int, out: int, n: int, n_parts: int
         rms_norm_row(x + offset, weight, out + offset, n, eps)
 
 
+def layer_norm_reference(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, eps: float) -> np.ndarray:
+    """x (..., n) -> (x - mean) / sqrt(variance + eps) * weight + bias, float32 (Ba et al. 2016)."""
+    centred = x - x.mean(-1, keepdims=True)
+    return centred / np.sqrt((centred**2).mean(-1, keepdims=True) + np.float32(eps)) * weight + bias
+
+
 @kernel
-def add(chunk, scratch, x: int, y: int, stride: int, n: int):
-    """x[chunk] += y[chunk], rows of `n` float32."""
+def layer_norm(chunk, scratch, x: int, weight: int, bias: int, out: int, n: int, stride: int, eps: float):
+    """Normalise row `chunk` of x, `n` values, to mean 0 and variance 1; then times `weight`, plus `bias`."""
+    row, target = x + stride * chunk, out + stride * chunk
+    total = zero_f32x16()
+    for i in range(0, 4 * n, 64):
+        total = total + load_f32x16(row + i)
+    mean = splat_f32(reduce_sum(total) / np.float32(n))
+    squares = zero_f32x16()
+    for i in range(0, 4 * n, 64):
+        centred = load_f32x16(row + i) - mean
+        squares = fma(centred, centred, squares)
+    scale = splat_f32(np.float32(1.0) / math.sqrt(reduce_sum(squares) / np.float32(n) + np.float32(eps)))
+    for i in range(0, 4 * n, 64):
+        normalised = (load_f32x16(row + i) - mean) * scale
+        store_f32x16(target + i, fma(normalised, load_f32x16(weight + i), load_f32x16(bias + i)))
+
+
+@kernel
+def add(chunk, scratch, x: int, y: int, stride: int, n: int, scale: float):
+    """x[chunk] += scale * y[chunk], rows of `n` float32."""
+    factor = splat_f32(np.float32(scale))
     for i in range(stride * chunk, stride * chunk + 4 * n, 64):
-        store_f32x16(x + i, load_f32x16(x + i) + load_f32x16(y + i))
+        store_f32x16(x + i, fma(load_f32x16(y + i), factor, load_f32x16(x + i)))
+
+
+@kernel
+def scale_rows(chunk, scratch, x: int, stride: int, n: int, scale: float):
+    """x[chunk] *= scale, rows of `n` float32."""
+    factor = splat_f32(np.float32(scale))
+    for i in range(stride * chunk, stride * chunk + 4 * n, 64):
+        store_f32x16(x + i, load_f32x16(x + i) * factor)
 
 
 @kernel

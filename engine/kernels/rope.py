@@ -56,6 +56,25 @@ def store_kv(target, index, value, is_half):
 
 
 @kernel
+def rope(
+    chunk,
+    scratch,
+    x: int,
+    stride: int,
+    n_heads: int,
+    head_dim: int,
+    n_pairs: int,
+    neox: int,
+    table: int,
+    rope_rows: int,
+):
+    """Rotate all heads of row `chunk` of x in place."""
+    row = table + 8 * n_pairs * load_i32(rope_rows + 4 * chunk)
+    for head in range(n_heads):
+        rotate(x + stride * chunk + 4 * head_dim * head, row, n_pairs, neox)
+
+
+@kernel
 def rope_store(
     chunk,
     scratch,
@@ -72,6 +91,7 @@ def rope_store(
     n_pairs: int,
     neox: int,
     table: int,
+    rope_rows: int,
     positions: int,
     sequences: int,
     pages: int,
@@ -82,7 +102,7 @@ def rope_store(
 ):
     """For token chunk: rotate its queries in place, rotate its keys, and store keys and values in its page."""
     position = load_i32(positions + 4 * chunk)
-    row = table + 8 * n_pairs * position
+    row = table + 8 * n_pairs * load_i32(rope_rows + 4 * chunk)
     for head in range(n_heads):
         rotate(q + q_stride * chunk + 4 * head_dim * head, row, n_pairs, neox)
     page = page_of(pages, sequences, positions, chunk, max_pages) + layer_offset

@@ -150,22 +150,24 @@ def group(
 
 
 @kernel
-def combine(chunk, scratch, x: int, stride: int, n: int, outputs: int, weights: int, pair_of: int, top_k: int):
-    """x[chunk] += the weighted sum of its experts' outputs, in the order of their rank."""
+def combine(
+    chunk, scratch, x: int, stride: int, n: int, outputs: int, weights: int, pair_of: int, top_k: int, scale: float
+):
+    """x[chunk] += scale * the weighted sum of its experts' outputs, in the order of their rank."""
+    factor = splat_f32(np.float32(scale))
     for i in range(0, 4 * n, 64):
         total = zero_f32x16()
         for rank in range(top_k):
             choice = 4 * (top_k * chunk + rank)
             value = load_f32x16(outputs + stride * load_i32(pair_of + choice) + i)
             total = fma(splat_f32(load_f32(weights + choice)), value, total)
-        store_f32x16(x + stride * chunk + i, load_f32x16(x + stride * chunk + i) + total)
+        store_f32x16(x + stride * chunk + i, fma(total, factor, load_f32x16(x + stride * chunk + i)))
 
 
 @kernel
-def add_gated(chunk, scratch, x: int, y: int, stride: int, n: int, gate: int, gate_stride: int):
-    """x[chunk] += sigmoid(gate[chunk]) * y[chunk]: a shared expert behind its own gate."""
+def add_gated(chunk, scratch, x: int, y: int, stride: int, n: int, gate: int, gate_stride: int, scale: float):
+    """x[chunk] += scale * sigmoid(gate[chunk]) * y[chunk]: a shared expert behind its own gate."""
     opening = zero_f32x16() - splat_f32(load_f32(gate + gate_stride * chunk))
-    one = splat_f32(np.float32(1.0))
-    factor = one / (exponential(opening) + one)
+    factor = splat_f32(np.float32(scale)) / (exponential(opening) + splat_f32(np.float32(1.0)))
     for i in range(stride * chunk, stride * chunk + 4 * n, 64):
         store_f32x16(x + i, load_f32x16(x + i) + load_f32x16(y + i) * factor)

@@ -5,17 +5,40 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from engine.errors import UnsupportedModelError
-from engine.models import deepseek, llama, olmoe, qwen2, qwen2moe, qwen3moe
+from engine.models import (
+    deepseek,
+    ernie4_5_moe,
+    glm4moe,
+    granitemoe,
+    hunyuan_moe,
+    llama,
+    olmoe,
+    phi3,
+    phimoe,
+    qwen2,
+    qwen2moe,
+    qwen3,
+    qwen3moe,
+    smollm3,
+)
 from engine.models.builder import Builder
-from engine.models.hyperparameters import Keys
+from engine.models.keys import Keys
 
 ARCHITECTURES: dict[str, Callable[[Builder, Keys], None]] = {
+    "deepseek": deepseek.build,
+    "ernie4_5-moe": ernie4_5_moe.build,
+    "glm4moe": glm4moe.build,
+    "granitemoe": granitemoe.build,
+    "hunyuan-moe": hunyuan_moe.build,
     "llama": llama.build,
+    "olmoe": olmoe.build,
+    "phi3": phi3.build,
+    "phimoe": phimoe.build,
     "qwen2": qwen2.build,
     "qwen2moe": qwen2moe.build,
+    "qwen3": qwen3.build,
     "qwen3moe": qwen3moe.build,
-    "olmoe": olmoe.build,
-    "deepseek": deepseek.build,
+    "smollm3": smollm3.build,
 }
 
 

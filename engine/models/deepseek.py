@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from engine.models.attention import Heads
 from engine.models.builder import Builder
-from engine.models.hyperparameters import Keys
+from engine.models.keys import Keys
+from engine.models.mixture import Router, Shared
 
 
 def build(b: Builder, keys: Keys) -> None:
@@ -11,13 +13,13 @@ def build(b: Builder, keys: Keys) -> None:
     n_dense = keys.integer("leading_dense_block_count", 0, least=0)
     n_shared = keys.integer("expert_shared_count", 0, least=0) * hyper.n_expert_feed_forward
     scale = keys.number("expert_weights_scale", 1.0) or 1.0  # some files write 0 for none
-    normalise = keys.flag("expert_weights_norm", False)
+    router = Router(normalise=keys.flag("expert_weights_norm", False), scale=scale)
     b.embed()
     for layer in range(hyper.n_layers):
         prefix = f"blk.{layer}."
-        b.self_attention(prefix, neox=False)
+        b.self_attention(prefix, Heads(neox=False))
         if layer < n_dense:
             b.feed_forward(prefix, hyper.n_feed_forward)
         else:
-            b.mixture(layer, prefix, normalise=normalise, scale=scale, n_shared=n_shared)
+            b.mixture(layer, prefix, router, shared=Shared(n_shared) if n_shared else None)
     b.output()

@@ -2,60 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from engine.config import LEAST_CONTEXT
 from engine.errors import ModelFormatError, UnsupportedModelError
-
-_LARGEST = 1 << 24  # no dimension or count of a real model comes near it
-
-
-class Keys:
-    """The metadata keys of one architecture: `integer("block_count")` reads `llama.block_count`."""
-
-    def __init__(self, metadata: Mapping[str, Any]) -> None:
-        self._metadata = metadata
-        architecture = metadata.get("general.architecture")
-        if not isinstance(architecture, str):
-            raise ModelFormatError("This GGUF does not say its architecture: the key general.architecture is missing.")
-        self.architecture = architecture
-
-    def integer(self, key: str, default: int | None = None, *, least: int = 1) -> int:
-        value = self._value(key, default)
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _LARGEST:
-            raise self._wrong(key, f"an integer from {least} to {_LARGEST}", value)
-        return value
-
-    def number(self, key: str, default: float | None = None) -> float:
-        value = self._value(key, default)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not -1e30 < value < 1e30:
-            raise self._wrong(key, "a finite number", value)
-        return float(value)
-
-    def flag(self, key: str, default: bool) -> bool:
-        value = self._value(key, default)
-        if not isinstance(value, bool):
-            raise self._wrong(key, "true or false", value)
-        return value
-
-    def text(self, key: str, default: str | None = None) -> str:
-        value = self._value(key, default)
-        if not isinstance(value, str):
-            raise self._wrong(key, "a text", value)
-        return value
-
-    def _value(self, key: str, default: Any) -> Any:
-        full = f"{self.architecture}.{key}"
-        if full in self._metadata:
-            return self._metadata[full]
-        if default is None:
-            raise ModelFormatError(f"The key {full} is missing; a {self.architecture} model needs it.")
-        return default
-
-    def _wrong(self, key: str, expected: str, found: Any) -> ModelFormatError:
-        return ModelFormatError(f"The key {self.architecture}.{key} should be {expected}, but is {found!r:.80}.")
+from engine.models.keys import Keys
+from engine.models.rope_scaling import RopeScaling
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +15,15 @@ class Hyperparameters:
     """What decoder models have in common; an architecture's own values stay in its file."""
 
     architecture: str
-    n_layers: int
+    n_layers: int  # without those that only guess further tokens
     n_embedding: int
     n_heads: int
-    n_kv_heads: int
+    n_kv_heads: int  # the most of any layer
     head_dim: int
     value_dim: int
     rope_dim: int
     rope_base: float
-    rope_factor: float  # positions are divided by it (linear scaling)
+    rope_scaling: RopeScaling
     norm_epsilon: float
     training_context: int
     n_feed_forward: int  # 0 where every layer has experts and the file does not say
@@ -84,14 +36,21 @@ class Hyperparameters:
         """Raises ModelFormatError for a missing or senseless value, UnsupportedModelError for what is not known."""
         n_embedding = keys.integer("embedding_length")
         n_heads = keys.integer("attention.head_count")
-        n_kv_heads = keys.integer("attention.head_count_kv", n_heads)
+        n_layers = keys.integer("block_count")
+        n_predicting = keys.integer("nextn_predict_layers", 0, least=0)  # layers for guessing further tokens: unused
+        if n_predicting >= n_layers:
+            raise ModelFormatError(
+                f"{keys.architecture}.nextn_predict_layers ({n_predicting}) must be less than block_count ({n_layers})."
+            )
+        n_kv_heads = keys.most("attention.head_count_kv", n_heads, least=0)
+        training_context = keys.integer("context_length", least=LEAST_CONTEXT)
         head_dim = keys.integer("attention.key_length", max(1, n_embedding // n_heads))
         n_experts = keys.integer("expert_count", 0, least=0)
         top_k = keys.integer("expert_used_count", 0 if n_experts == 0 else None, least=0 if n_experts == 0 else 1)
         n_feed_forward = keys.integer("feed_forward_length", 0, least=0)
         found = cls(
             architecture=keys.architecture,
-            n_layers=keys.integer("block_count"),
+            n_layers=n_layers - n_predicting,
             n_embedding=n_embedding,
             n_heads=n_heads,
             n_kv_heads=n_kv_heads,
@@ -99,9 +58,9 @@ class Hyperparameters:
             value_dim=keys.integer("attention.value_length", head_dim),
             rope_dim=keys.integer("rope.dimension_count", head_dim),
             rope_base=keys.number("rope.freq_base", 10000.0),
-            rope_factor=_linear_factor(keys),
+            rope_scaling=RopeScaling.read(keys, training_context),
             norm_epsilon=keys.number("attention.layer_norm_rms_epsilon"),
-            training_context=keys.integer("context_length", least=LEAST_CONTEXT),
+            training_context=training_context,
             n_feed_forward=n_feed_forward,
             n_experts=n_experts,
             top_k=top_k,
@@ -112,7 +71,7 @@ class Hyperparameters:
 
     def _check(self) -> None:
         name = self.architecture
-        if self.n_heads % self.n_kv_heads:
+        if not self.n_kv_heads or self.n_heads % self.n_kv_heads:
             raise ModelFormatError(
                 f"{name}.attention.head_count ({self.n_heads}) is not a multiple of head_count_kv ({self.n_kv_heads})."
             )
@@ -140,15 +99,3 @@ class Hyperparameters:
                 raise UnsupportedModelError(
                     f"The {what} of this model is {value}; it must be a multiple of {multiple}."
                 )
-
-
-def _linear_factor(keys: Keys) -> float:
-    scaling = keys.text("rope.scaling.type", "none")
-    if scaling not in ("none", "linear"):
-        raise UnsupportedModelError(
-            f"This model scales its positions by the method {scaling!r}; known are none, linear and llama3."
-        )
-    factor = keys.number("rope.scaling.factor", 1.0) if scaling == "linear" else 1.0
-    if factor <= 0:
-        raise ModelFormatError(f"{keys.architecture}.rope.scaling.factor must be positive, but is {factor}.")
-    return factor

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from engine.models.attention import Heads
 from engine.models.builder import Builder
-from engine.models.hyperparameters import Keys
+from engine.models.keys import Keys
+from engine.models.mixture import Router
 
 
 def build(b: Builder, keys: Keys) -> None:
@@ -11,10 +13,10 @@ def build(b: Builder, keys: Keys) -> None:
     b.embed()
     for layer in range(hyper.n_layers):
         prefix = f"blk.{layer}."
-        b.self_attention(prefix, neox=False)
+        b.self_attention(prefix, Heads(neox=False))
         if hyper.n_experts:
             # Mixtral's weights are a softmax over the chosen two, which is the softmax over all, normalised
-            b.mixture(layer, prefix, normalise=True)
+            b.mixture(layer, prefix, Router(normalise=True))
         else:
             b.feed_forward(prefix, hyper.n_feed_forward)
     b.output()

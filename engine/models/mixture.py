@@ -14,6 +14,8 @@ from engine.models.weights import ExpertLayer, Matrix
 from engine.models.workspace import Rows
 from engine.plan import Extent
 
+_JITTER = 0.01  # of the sparse mixer: router_jitter_noise of every published model, which GGUF has no key for
+
 
 @dataclass(frozen=True, slots=True)
 class MoeLayer:
@@ -25,6 +27,31 @@ class MoeLayer:
     items: Buffer
     n_items: Buffer
     stage: int  # the plan's stage that halts when experts are missing
+
+
+@dataclass(frozen=True, slots=True)
+class Router:
+    """How experts are chosen and weighted.
+
+    scoring: "softmax" or "sigmoid" of the logits, or "sparse" (PhiMoE's sparse mixer).
+    Where the file has the tensor exp_probs_b it is added to the scores, for the choice alone.
+    groups: (how many groups of experts, how many may be used, how many of a group's best scores rank it).
+    normalise: the weights of the chosen are divided by their sum (plus epsilon); then all are multiplied with `scale`.
+    """
+
+    scoring: str = "softmax"
+    normalise: bool = False
+    scale: float = 1.0
+    groups: tuple[int, int, int] = (1, 1, 1)
+    epsilon: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Shared experts of together `n` columns; has_gate: their sum is multiplied with the sigmoid of a gate."""
+
+    n: int
+    has_gate: bool = False
 
 
 class Mixture(Parts):
@@ -40,21 +67,14 @@ class Mixture(Parts):
         self.need_scratch(8 * max(hyper.n_experts, 16) * 2)
 
     def mixture(
-        self,
-        layer: int,
-        prefix: str,
-        *,
-        normalise: bool,
-        scale: float = 1.0,
-        n_shared: int = 0,
-        shared_gate: bool = False,
+        self, layer: int, prefix: str, router: Router, *, shared: Shared | None = None, norm: str = "ffn_norm"
     ) -> None:
-        """A mixture-of-experts block: norm, router, the chosen experts, and shared experts of `n_shared` columns."""
+        """A mixture-of-experts block: norm, router, the chosen experts, shared experts."""
         hyper = self.hyper
-        x = self.norm(f"{prefix}ffn_norm.weight")
+        x = self.norm(f"{prefix}{norm}.weight")
         n_pairs = self._most_pairs
         _, expert_weights = self._routes_of(len(self.moe_layers))
-        moe = self._route(layer, prefix, x, normalise=normalise, scale=scale)
+        moe = self._route(layer, prefix, x, router)
         pairs = Extent(self.buffer("number of pairs", 8).address, n_pairs)
         items = Extent(moe.n_items.address, self._most_items())
         gate = self.rows("expert gate", hyper.n_expert_feed_forward, n_rows=n_pairs, rounded=True)
@@ -65,20 +85,19 @@ class Mixture(Parts):
         with self.plan.side_by_side("experts"):
             self._expert_matmul(moe, experts.gate, inputs, gate, items)
             self._expert_matmul(moe, experts.up, inputs, up, items)
-            if n_shared:
-                shared_inner, shared_up = self._gate_up(x, prefix, "_shexp", n_shared)
-            if shared_gate:
+            if shared:
+                shared_inner, shared_up = self._gate_up(x, prefix, "_shexp", shared.n)
+            if shared and shared.has_gate:
                 opening = self.linear(x, f"{prefix}ffn_gate_inp_shexp.weight", 1, "shared gate")
         with self.plan.side_by_side("experts"):
             self._swiglu(gate, up, pairs)
-            if n_shared:
+            if shared:
                 self._swiglu(shared_inner, shared_up, self._tokens)
         with self.plan.side_by_side("experts"):
             self._expert_matmul(moe, experts.down, gate, down, items)
-            if n_shared:
-                shared = self.linear(
-                    shared_inner, f"{prefix}ffn_down_shexp.weight", hyper.n_embedding, "shared outputs"
-                )
+            if shared:
+                name = f"{prefix}ffn_down_shexp.weight"
+                shared_out = self.linear(shared_inner, name, hyper.n_embedding, "shared outputs")
         self._pending.append(
             (
                 "combine",
@@ -90,16 +109,17 @@ class Mixture(Parts):
                     "weights": expert_weights,
                     "pair_of": self.buffer("pair of choice", 4 * n_pairs).address,
                     "top_k": hyper.top_k,
+                    "scale": self.residual_scale,
                 },
             )
         )
-        if shared_gate:
+        if shared and shared.has_gate:
             gated = {"gate": opening.address, "gate_stride": opening.stride}
-            self._pending.append(("add_gated", self._add_operands(shared) | gated))
-        elif n_shared:
-            self.add_to_residual(shared)
+            self._pending.append(("add_gated", self._add_operands(shared_out) | gated))
+        elif shared:
+            self.add_to_residual(shared_out)
 
-    def _route(self, layer: int, prefix: str, x: Rows, *, normalise: bool, scale: float) -> MoeLayer:
+    def _route(self, layer: int, prefix: str, x: Rows, router: Router) -> MoeLayer:
         hyper, index = self.hyper, len(self.moe_layers)
         n_pairs = self._most_pairs
         chosen, expert_weights = self._routes_of(index)
@@ -108,20 +128,10 @@ class Mixture(Parts):
         items = self.buffer("expert items", ITEM_BYTES * self._most_items())
         slots = self.memory.allocate(f"{prefix}expert addresses", 8 * hyper.n_experts, "buffers")
         with self.plan.side_by_side("router"):
-            logits = self.linear(x, f"{prefix}ffn_gate_inp.weight", hyper.n_experts, "router logits")
+            name = f"{prefix}ffn_gate_inp"
+            logits = self.linear(x, f"{name}.weight", hyper.n_experts, "router logits", bias=f"{name}.bias")
         with self.plan.in_sequence("router"):
-            self.plan.add(
-                "route",
-                self._tokens,
-                logits=logits.address,
-                logits_stride=logits.stride,
-                experts=chosen,
-                weights=expert_weights,
-                n_experts=hyper.n_experts,
-                top_k=hyper.top_k,
-                normalise=int(normalise),
-                scale=scale,
-            )
+            self._choose(prefix, logits, router, chosen, expert_weights)
         stage = len(self.plan.stages)
         with self.plan.side_by_side("router", halt=missing):
             self.plan.add(
@@ -148,6 +158,38 @@ class Mixture(Parts):
         moe = MoeLayer(layer, experts, slots, items, n_items, stage)
         self.moe_layers.append(moe)
         return moe
+
+    def _choose(self, prefix: str, logits: Rows, router: Router, chosen: int, weights: int) -> None:
+        hyper = self.hyper
+        common: dict[str, float] = {
+            "logits": logits.address,
+            "logits_stride": logits.stride,
+            "experts": chosen,
+            "weights": weights,
+            "n_experts": hyper.n_experts,
+            "top_k": hyper.top_k,
+        }
+        bias = self.weights.optional_vector(f"{prefix}exp_probs_b.bias", hyper.n_experts)
+        n_groups, n_used, n_best = router.groups
+        if router.scoring == "sparse":
+            self.plan.add("route_sparse", self._tokens, **common, jitter=_JITTER)
+            return
+        common |= {"normalise": int(router.normalise), "scale": router.scale}
+        if router.scoring == "softmax" and not bias and n_groups == 1:
+            self.plan.add("route", self._tokens, **common)
+            return
+        self.need_scratch(3 * 4 * -(-hyper.n_experts // 16) * 16)
+        self.plan.add(
+            "route_scored",
+            self._tokens,
+            **common,
+            bias=bias,
+            n_groups=n_groups,
+            n_groups_used=n_used,
+            n_group_best=n_best,
+            sigmoid=int(router.scoring == "sigmoid"),
+            epsilon=router.epsilon,
+        )
 
     def _expert_inputs(self, x: Rows, experts: ExpertLayer, pairs: Extent) -> Rows:
         """The rows of x once for each (token, choice) pair, so that an expert's rows lie together."""

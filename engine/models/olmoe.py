@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from engine.models.attention import HeadNorms, Heads
 from engine.models.builder import Builder
-from engine.models.hyperparameters import Keys
+from engine.models.keys import Keys
+from engine.models.mixture import Router
 
 
 def build(b: Builder, keys: Keys) -> None:
     hyper = b.hyper
-    normalise = keys.flag("expert_weights_norm", False)
-    n_q, n_k = hyper.n_heads * hyper.head_dim, hyper.n_kv_heads * hyper.head_dim
+    router = Router(normalise=keys.flag("expert_weights_norm", False))
+    norms = HeadNorms(hyper.n_heads * hyper.head_dim, hyper.n_kv_heads * hyper.head_dim)
     b.embed()
     for layer in range(hyper.n_layers):
         prefix = f"blk.{layer}."
-        norms = (f"{prefix}attn_q_norm.weight", f"{prefix}attn_k_norm.weight", n_q, n_k)
-        b.self_attention(prefix, neox=True, norms=norms)
-        b.mixture(layer, prefix, normalise=normalise)
+        b.self_attention(prefix, Heads(neox=True, norms=norms))
+        b.mixture(layer, prefix, router)
     b.output()

@@ -10,7 +10,7 @@ from engine.kernels.layout import TILE_ROWS, unpacked_bytes
 from engine.kernels.library import KernelLibrary
 from engine.memory import Memory
 from engine.models.hyperparameters import Hyperparameters
-from engine.models.weights import Matrix, Weights
+from engine.models.weights import Matrix, Strips, Weights
 from engine.models.workspace import Rows, Workspace
 from engine.plan import Extent, Plan
 
@@ -44,6 +44,8 @@ class Parts(Workspace):
         self.logits: Rows | None = None
         self._n_workers = setting.n_workers
         self._pending: list[tuple[str, dict[str, float]]] = []  # additions to the residual stream, for the next norm
+        self.residual_scale = 1.0  # what every addition to the residual stream is multiplied with
+        self.has_layer_norms = False  # layer normalisation with biases, instead of RMS normalisation
         self.x = self.rows("residual", self.hyper.n_embedding)
 
     @property
@@ -54,8 +56,8 @@ class Parts(Workspace):
     def _tokens(self) -> Extent:
         return Extent(self.batch.n_tokens, self.config.max_batch_tokens)
 
-    def embed(self, name: str = "token_embd.weight") -> None:
-        """The residual stream begins as the tokens' rows of the embedding table."""
+    def embed(self, name: str = "token_embd.weight", *, scale: float = 1.0) -> None:
+        """The residual stream begins as the tokens' rows of the embedding table, times `scale`."""
         hyper = self.hyper
         type_name, table, row_bytes = self.weights.table(name, self.n_vocab, hyper.n_embedding)
         with self.plan.in_sequence("embedding"):
@@ -69,14 +71,38 @@ class Parts(Workspace):
                 out=self.x.address,
                 stride=self.x.stride,
             )
+            self._scale(self.x, scale, self._tokens)
+
+    def _scale(self, x: Rows, scale: float, extent: Extent) -> None:
+        if scale != 1.0:
+            n = -(-x.n // 16) * 16
+            self.plan.add("scale_rows", extent, x=x.address, stride=x.stride, n=n, scale=scale)
 
     def norm(self, weight: str) -> Rows:
         """The normalised residual stream, after adding to it what the part before has left."""
         out = self.rows("normalised", self.hyper.n_embedding, rounded=True)
         with self.plan.in_sequence("norms"):
             self._add_pending()
-            self._rms_norm(self.x, out, weight, self.hyper.n_embedding, self._tokens)
+            self._norm(self.x, out, weight, self._tokens)
         return out
+
+    def _norm(self, x: Rows, out: Rows, weight: str, extent: Extent) -> None:
+        """The norm of whole rows of the residual stream, of the model's kind."""
+        if not self.has_layer_norms:
+            self._rms_norm(x, out, weight, x.n, extent)
+            return
+        self.plan.add(
+            "layer_norm",
+            extent,
+            x=x.address,
+            weight=self.weights.vector(weight, x.n).address,
+            bias=self.weights.vector(weight.replace(".weight", ".bias"), x.n).address,
+            out=out.address,
+            n=x.n,
+            stride=x.stride,
+            eps=self.hyper.norm_epsilon,
+        )
+        self._quantise(out, extent)
 
     def _add_pending(self) -> None:
         for kernel, operands in self._pending:
@@ -96,15 +122,18 @@ class Parts(Workspace):
             stride=x.stride,
             eps=self.hyper.norm_epsilon,
         )
-        if out.rounded:
+        self._quantise(out, extent)
+
+    def _quantise(self, x: Rows, extent: Extent) -> None:
+        if x.rounded:
             self.plan.add(
                 "quantise",
                 extent,
-                x=out.address,
-                x_stride=out.stride,
-                out=out.rounded,
-                out_stride=out.rounded_stride,
-                n_inputs=out.n,
+                x=x.address,
+                x_stride=x.stride,
+                out=x.rounded,
+                out_stride=x.rounded_stride,
+                n_inputs=x.n,
             )
 
     def add_to_residual(self, y: Rows) -> None:
@@ -112,13 +141,27 @@ class Parts(Workspace):
         self._pending.append(("add", self._add_operands(y)))
 
     def _add_operands(self, y: Rows) -> dict[str, float]:
-        return {"x": self.x.address, "y": y.address, "stride": self.x.stride, "n": self.hyper.n_embedding}
+        return {
+            "x": self.x.address,
+            "y": y.address,
+            "stride": self.x.stride,
+            "n": self.hyper.n_embedding,
+            "scale": self.residual_scale,
+        }
 
     def linear(
-        self, x: Rows, weight: str, n_rows: int, out: str, *, bias: str | None = None, extent: Extent | None = None
+        self,
+        x: Rows,
+        weight: str,
+        n_rows: int,
+        out: str,
+        *,
+        bias: str | None = None,
+        extent: Extent | None = None,
+        strips: Strips | None = None,
     ) -> Rows:
-        """out = W x (+ bias), in the stage that is open."""
-        matrix = self.weights.matrix(weight, n_rows, x.n)
+        """out = W x (+ bias), in the stage that is open. `strips`: which rows of the tensor `weight` W is."""
+        matrix = self.weights.matrix(weight, n_rows, x.n, strips)
         bias_address = self.weights.optional_vector(bias, n_rows) if bias else 0
         n_out_rows = extent.most if extent else None
         result = self.rows(out, n_rows, n_rows=n_out_rows)
@@ -168,21 +211,24 @@ class Parts(Workspace):
             items=items,
         )
 
-    def feed_forward(self, prefix: str, n_feed_forward: int) -> None:
-        """A dense gated feed-forward network, with its norm."""
-        x = self.norm(f"{prefix}ffn_norm.weight")
+    def feed_forward(self, prefix: str, n_feed_forward: int, *, norm: str = "ffn_norm", is_fused: bool = False) -> None:
+        """A dense gated feed-forward network, with its norm. `is_fused`: ffn_up holds the gate's rows, then its own."""
+        x = self.norm(f"{prefix}{norm}.weight")
         with self.plan.side_by_side("feed forward"):
-            gate, up = self._gate_up(x, prefix, "", n_feed_forward)
+            gate, up = self._gate_up(x, prefix, "", n_feed_forward, is_fused=is_fused)
         with self.plan.side_by_side("feed forward"):
             self._swiglu(gate, up, self._tokens)
         with self.plan.side_by_side("feed forward"):
             down = self.linear(gate, f"{prefix}ffn_down.weight", self.hyper.n_embedding, "projected")
         self.add_to_residual(down)
 
-    def _gate_up(self, x: Rows, prefix: str, suffix: str, n: int) -> tuple[Rows, Rows]:
+    def _gate_up(self, x: Rows, prefix: str, suffix: str, n: int, *, is_fused: bool = False) -> tuple[Rows, Rows]:
         label = suffix or " dense"
-        self.linear(x, f"{prefix}ffn_gate{suffix}.weight", n, f"gate{label}")
-        up = self.linear(x, f"{prefix}ffn_up{suffix}.weight", n, f"up{label}")
+        up_name = f"{prefix}ffn_up{suffix}.weight"
+        gate_name = up_name if is_fused else f"{prefix}ffn_gate{suffix}.weight"
+        first, second = (Strips(2 * n, 0, n), Strips(2 * n, n, n)) if is_fused else (None, None)
+        self.linear(x, gate_name, n, f"gate{label}", strips=first)
+        up = self.linear(x, up_name, n, f"up{label}", strips=second)
         return self.rows(f"gate{label}", n, rounded=True), up
 
     def _swiglu(self, gate: Rows, up: Rows, rows: Extent) -> None:
@@ -200,8 +246,8 @@ class Parts(Workspace):
             row_chunks=row_chunks,
         )
 
-    def output(self) -> None:
-        """Final norm and logits, of the rows that are asked for only."""
+    def output(self, *, norm: str = "output_norm.weight", scale: float = 1.0) -> None:
+        """Final norm and logits times `scale`, of the rows that are asked for only."""
         hyper, n_outputs = self.hyper, self.batch.max_outputs
         with self.plan.in_sequence("norms"):
             self._add_pending()
@@ -216,7 +262,10 @@ class Parts(Workspace):
                 out=last.address,
                 stride=last.stride,
             )
-            self._rms_norm(last, last, "output_norm.weight", hyper.n_embedding, wanted)
+            self._norm(last, last, norm, wanted)
         name = "output.weight" if self.weights.has("output.weight") else "token_embd.weight"
         with self.plan.side_by_side("output"):
-            self.logits = self.linear(last, name, self.n_vocab, "logits", extent=wanted)
+            self.logits = self.linear(last, name, self.n_vocab, "logits", bias="output.bias", extent=wanted)
+        if scale != 1.0:
+            with self.plan.in_sequence("output"):
+                self._scale(self.logits, scale, wanted)

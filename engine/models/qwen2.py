@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from engine.models.attention import Heads
 from engine.models.builder import Builder
-from engine.models.hyperparameters import Keys
+from engine.models.keys import Keys
 
 
 def build(b: Builder, keys: Keys) -> None:
     b.embed()
     for layer in range(b.hyper.n_layers):
         prefix = f"blk.{layer}."
-        b.self_attention(prefix, neox=True)
+        b.self_attention(prefix, Heads(neox=True))
         b.feed_forward(prefix, b.hyper.n_feed_forward)
     b.output()

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from engine.models.attention import Heads
 from engine.models.builder import Builder
-from engine.models.hyperparameters import Keys
+from engine.models.keys import Keys
+from engine.models.mixture import Router, Shared
 
 
 def build(b: Builder, keys: Keys) -> None:
-    normalise = keys.flag("expert_weights_norm", False)
+    router = Router(normalise=keys.flag("expert_weights_norm", False))
     b.embed()
     for layer in range(b.hyper.n_layers):
         prefix = f"blk.{layer}."
-        b.self_attention(prefix, neox=True)
-        n_shared = b.weights.n_rows(f"{prefix}ffn_gate_shexp.weight")
-        b.mixture(layer, prefix, normalise=normalise, n_shared=n_shared, shared_gate=True)
+        b.self_attention(prefix, Heads(neox=True))
+        shared = Shared(b.weights.n_rows(f"{prefix}ffn_gate_shexp.weight"), has_gate=True)
+        b.mixture(layer, prefix, router, shared=shared)
     b.output()

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from engine.models.attention import HeadNorms, Heads
 from engine.models.builder import Builder
-from engine.models.hyperparameters import Keys
+from engine.models.keys import Keys
+from engine.models.mixture import Router
 
 
 def build(b: Builder, keys: Keys) -> None:
-    normalise = keys.flag("expert_weights_norm", True)
+    router = Router(normalise=keys.flag("expert_weights_norm", True))
+    heads = Heads(neox=True, norms=HeadNorms(b.hyper.head_dim, b.hyper.head_dim))
     b.embed()
     for layer in range(b.hyper.n_layers):
         prefix = f"blk.{layer}."
-        size = b.hyper.head_dim
-        norms = (f"{prefix}attn_q_norm.weight", f"{prefix}attn_k_norm.weight", size, size)
-        b.self_attention(prefix, neox=True, norms=norms)
-        b.mixture(layer, prefix, normalise=normalise)
+        b.self_attention(prefix, heads)
+        b.mixture(layer, prefix, router)
     b.output()

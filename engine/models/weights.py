@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -37,6 +38,19 @@ class Matrix:
     @property
     def is_float(self) -> bool:
         return self.type_name in FLOAT_TYPES
+
+
+@dataclass(frozen=True, slots=True)
+class Strips:
+    """Some rows of a tensor that holds several matrices: `height` rows from `first` on in each of `count` equal parts.
+
+    With more than one part the height is a multiple of 16.
+    """
+
+    n_rows: int  # of the whole tensor
+    first: int
+    height: int
+    count: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,29 +96,36 @@ class Weights:
     def vector(self, name: str, n: int) -> Buffer:
         """A norm weight or bias as float32, padded with zeros to a multiple of 16."""
         tensor = self._tensor(name)
-        self._check_shape(tensor, (n,))
+        if math.prod(tensor.shape) != n or max(tensor.shape) != n:  # some files have (n, 1)
+            self._check_shape(tensor, (n,))
         buffer = self.memory.allocate(name, 4 * -(-n // GROUP) * GROUP, "weights")
         if self.memory.is_real:
-            view(buffer, np.float32, (n,))[:] = dequantise(self.reader.data(name), tensor.type, tensor.shape)
+            view(buffer, np.float32, (n,))[:] = dequantise(self.reader.data(name), tensor.type, tensor.shape).reshape(n)
         return buffer
 
     def optional_vector(self, name: str, n: int) -> int:
         """The address of a vector that a file may leave out, else 0."""
         return self.vector(name, n).address if self.has(name) else 0
 
-    def matrix(self, name: str, n_rows: int, n_inputs: int) -> Matrix:
-        """A resident matrix; it is packed when `packings` are carried out."""
+    def matrix(self, name: str, n_rows: int, n_inputs: int, strips: Strips | None = None) -> Matrix:
+        """A resident matrix, or the `strips` of one; it is packed when `packings` are carried out."""
+        strips = strips or Strips(n_rows, 0, n_rows)
         tensor = self._tensor(name)
         if tensor.shape == (n_inputs,) and n_rows == 1:
             tensor = TensorInfo(name, tensor.type, (1, n_inputs), tensor.n_bytes, tensor.file_index, tensor.offset)
-        self._check_shape(tensor, (n_rows, n_inputs))
+        self._check_shape(tensor, (strips.n_rows, n_inputs))
         type_name = self._type_name(tensor, n_inputs)
         if type_name == "F32" and n_rows <= NARROW_ROWS and n_inputs % 8 == 0:
             type_name = "F32x8"
         shape = Matrix(name, type_name, n_rows, n_inputs, 0)
         address = self.memory.allocate(name, shape.n_bytes, "weights").address
         matrix = Matrix(name, type_name, n_rows, n_inputs, address)
-        self.packings.append(packing(matrix, tensor.type, self.reader.address(name), address))
+        row_bytes, source = tensor.type.n_bytes((n_inputs,)), self.reader.address(name)
+        strip = replace(matrix, n_rows=strips.height)
+        for i in range(strips.count):
+            first_row = i * (strips.n_rows // strips.count) + strips.first
+            target = address + i * strip.n_bytes
+            self.packings.append(packing(strip, tensor.type, source + row_bytes * first_row, target))
         return matrix
 
     def table(self, name: str, n_rows: int, n_inputs: int) -> tuple[str, int, int]:

@@ -10,6 +10,7 @@ from engine.kernels.library import load_library
 from engine.kernels.tiers import choose_tier
 from engine.model import Model
 from tests.support.fixtures import COMPACT
+from tests.support.tiny_models import TINY_MODELS, tiny_model
 
 NAMES = tuple(sorted(path.stem for path in COMPACT.glob("*.gguf")))
 MIXTURES = tuple(name for name in NAMES if not name.startswith(("llama", "qwen2-")))
@@ -17,7 +18,8 @@ LLAMA, MIXTRAL, QWEN3_MOE, OLMOE = "llama-Q4_K_M", "mixtral-mixed", "qwen3_moe-Q
 
 
 def model_path(name: str) -> Path:
-    return COMPACT / f"{name}.gguf"
+    """The file of one of NAMES or of TINY_MODELS."""
+    return tiny_model(name) if name in TINY_MODELS else COMPACT / f"{name}.gguf"
 
 
 def small_config(**changes: Any) -> EngineConfig:

@@ -80,7 +80,7 @@ KEYS: list[tuple[str, dict[str, Any], type[ColibriError], str]] = [
     (LLAMA, {"arch.rope.freq_base": 0.0}, ModelFormatError, "rope.freq_base"),
     (LLAMA, {"arch.rope.freq_base": -1.0}, ModelFormatError, "rope.freq_base"),
     (LLAMA, {"arch.rope.freq_base": float("nan")}, ModelFormatError, "rope.freq_base"),
-    (LLAMA, {"arch.rope.scaling.type": "yarn"}, UnsupportedModelError, "yarn"),
+    (LLAMA, {"arch.rope.scaling.type": "dynamic"}, UnsupportedModelError, "dynamic"),
     (LLAMA, {"arch.attention.layer_norm_rms_epsilon": float("inf")}, ModelFormatError, "epsilon"),
     (LLAMA, {"arch.attention.layer_norm_rms_epsilon": -1.0}, ModelFormatError, "epsilon"),
     (LLAMA, {"arch.expert_count": 8, "arch.expert_used_count": 2}, ModelFormatError, "missing"),

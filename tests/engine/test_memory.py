@@ -18,7 +18,8 @@ from engine.kernels.library import load_library
 from engine.kernels.tiers import choose_tier
 from engine.memory import Memory, MemoryPlan, check_fits, view
 from engine.model import _build
-from engine.models.hyperparameters import Hyperparameters, Keys
+from engine.models.hyperparameters import Hyperparameters
+from engine.models.keys import Keys
 from tests.engine.compact import LLAMA, MIXTRAL, NAMES, model_path, open_small, small_config
 
 HUGE = 2 << 20

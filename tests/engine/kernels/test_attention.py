@@ -27,7 +27,15 @@ def filled_pages(is_half: bool, n_sequences: int = 1) -> tuple[Pages, Array, Arr
 
 
 def attention(
-    library: KernelLibrary, pages: Pages, q: Array, positions: list[int], scale: float, sequence: int = 0, unit: int = 1
+    library: KernelLibrary,
+    pages: Pages,
+    q: Array,
+    positions: list[int],
+    scale: float,
+    sequence: int = 0,
+    unit: int = 1,
+    window: int = 0,
+    sinks: Array | None = None,
 ) -> tuple[Array, Array]:
     """q (n_tokens, n_heads, HEAD_DIM) -> the output (n_tokens, n_heads * VALUE_DIM) and its rounded rows."""
     n_tokens, n_heads, _ = q.shape
@@ -52,6 +60,8 @@ def attention(
             unit=unit,
             positions=at(where),
             sequences=at(which),
+            window=window,
+            sinks=0 if sinks is None else at(sinks),
             scale=scale,
             **pages.operands(),
         )
@@ -74,14 +84,56 @@ def test_every_visible_position_counts_and_no_other(library: KernelLibrary, is_h
     np.testing.assert_array_equal(rounded, quantise(library, out))
 
 
+@pytest.mark.parametrize("is_half", [True, False], ids=["f16", "f32"])
+@pytest.mark.parametrize("window", [1, 5, 32, 33, 100, 1000])
+@pytest.mark.parametrize("unit", [1, 8])
+def test_a_window_hides_what_is_before_it(library: KernelLibrary, is_half: bool, window: int, unit: int) -> None:
+    pages, k, v = filled_pages(is_half)
+    positions = [0, 1, 30, 31, 32, 33, 34, 35, 36, 63, 64, 95, 96, N_POSITIONS - 1]
+    q = np.random.default_rng(4).standard_normal((len(positions), 2 * N_KV_HEADS, HEAD_DIM), np.float32)
+
+    out, _ = attention(library, pages, q, positions, 0.3, window=window, unit=unit)
+
+    for token, last in enumerate(positions):
+        expected = attention_reference(q[token], k[: last + 1], v[: last + 1], 0.3, window)
+        np.testing.assert_allclose(out[token], expected.reshape(-1), rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("window", [0, 20])
+def test_sinks_take_weight_and_give_nothing(library: KernelLibrary, window: int) -> None:
+    pages, k, v = filled_pages(is_half=False)
+    positions = [0, 3, 40, N_POSITIONS - 1]
+    sinks = np.array([-3, 0.5, 2, 60], np.float32)
+    q = np.random.default_rng(4).standard_normal((len(positions), 2 * N_KV_HEADS, HEAD_DIM), np.float32)
+
+    out, _ = attention(library, pages, q, positions, 0.3, window=window, sinks=sinks)
+
+    for token, last in enumerate(positions):
+        expected = attention_reference(q[token], k[: last + 1], v[: last + 1], 0.3, window, sinks)
+        np.testing.assert_allclose(out[token], expected.reshape(-1), rtol=2e-5, atol=2e-6)
+
+
+def test_pages_before_the_window_are_not_looked_at(library: KernelLibrary) -> None:
+    pages, _, _ = filled_pages(is_half=True)
+    q = np.random.default_rng(5).standard_normal((1, N_KV_HEADS, HEAD_DIM), np.float32)
+    expected, _ = attention(library, pages, q, [100], 0.3, window=40)
+    for head in range(N_KV_HEADS):
+        for part in pages.head(0, 0, head):
+            part[:] = np.nan
+    np.testing.assert_array_equal(attention(library, pages, q, [100], 0.3, window=40)[0], expected)
+
+
 @pytest.mark.parametrize("unit", [2, 3, 8, 64])
 @pytest.mark.parametrize("group", [1, 3, 4])
-def test_tokens_together_give_the_bits_of_each_alone(library: KernelLibrary, unit: int, group: int) -> None:
+@pytest.mark.parametrize("window", [0, 37])
+def test_tokens_together_give_the_bits_of_each_alone(
+    library: KernelLibrary, unit: int, group: int, window: int
+) -> None:
     pages, _, _ = filled_pages(is_half=True)
     positions = [*range(20, 45), 7, 8, 9, 60, *range(120, 134)]  # with gaps, over the borders of pages
     q = np.random.default_rng(8).standard_normal((len(positions), group * N_KV_HEADS, HEAD_DIM), np.float32)
-    alone = attention(library, pages, q, positions, 0.3)
-    together = attention(library, pages, q, positions, 0.3, unit=unit)
+    alone = attention(library, pages, q, positions, 0.3, window=window)
+    together = attention(library, pages, q, positions, 0.3, unit=unit, window=window)
     np.testing.assert_array_equal(together[0], alone[0])
     np.testing.assert_array_equal(together[1], alone[1])
 

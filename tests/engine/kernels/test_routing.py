@@ -148,14 +148,15 @@ def test_missing_experts_are_counted_and_nothing_is_recorded(library: KernelLibr
     assert (result.newest == -1).all()
 
 
-def test_outputs_of_a_tokens_experts_are_summed(library: KernelLibrary) -> None:
+@pytest.mark.parametrize("scale", [1.0, 0.4])
+def test_outputs_of_a_tokens_experts_are_summed(library: KernelLibrary, scale: float) -> None:
     rng = np.random.default_rng(1)
     n_tokens, top_k, n = 3, 4, 48
     x = rng.standard_normal((n_tokens, n), np.float32)
     outputs = rng.standard_normal((n_tokens * top_k, n), np.float32)
     weights = rng.random((n_tokens, top_k), np.float32)
     pair_of = rng.permutation(n_tokens * top_k).astype(np.int32)
-    expected = x + np.einsum("tk,tkn->tn", weights, outputs[pair_of].reshape(n_tokens, top_k, n))
+    expected = x + scale * np.einsum("tk,tkn->tn", weights, outputs[pair_of].reshape(n_tokens, top_k, n))
     for token in range(n_tokens):
         library.run(
             "combine",
@@ -167,11 +168,12 @@ def test_outputs_of_a_tokens_experts_are_summed(library: KernelLibrary) -> None:
             weights=at(weights),
             pair_of=at(pair_of),
             top_k=top_k,
+            scale=scale,
         )
     np.testing.assert_allclose(x, expected, rtol=1e-5, atol=1e-6)
 
 
-def add_gated(library: KernelLibrary, x: Array, y: Array, gates: Array) -> None:
+def add_gated(library: KernelLibrary, x: Array, y: Array, gates: Array, scale: float = 1.0) -> None:
     for row in range(len(x)):
         library.run(
             "add_gated",
@@ -182,6 +184,7 @@ def add_gated(library: KernelLibrary, x: Array, y: Array, gates: Array) -> None:
             n=x.shape[1],
             gate=at(gates),
             gate_stride=gates.strides[0],
+            scale=scale,
         )
 
 
@@ -189,8 +192,8 @@ def test_a_shared_expert_is_added_behind_its_gate(library: KernelLibrary) -> Non
     x, y = np.random.default_rng(2).standard_normal((2, 4, 32), np.float32)
     gates = np.zeros((4, 16), np.float32)
     gates[:, 0] = [0, -3, 200, -200]
-    expected = x + y / (1 + np.exp(-gates[:, :1].astype(np.float64)))
-    add_gated(library, x, y, gates)
+    expected = x + 0.5 * y / (1 + np.exp(-gates[:, :1].astype(np.float64)))
+    add_gated(library, x, y, gates, 0.5)
     np.testing.assert_allclose(x, expected, rtol=2e-6, atol=1e-6)
 
 
