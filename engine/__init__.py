@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from engine.chat import ToolCall
     from engine.config import EngineConfig, ModelInfo
     from engine.engine import Engine, Evaluation
     from engine.memory import MemoryPlan
@@ -29,6 +30,7 @@ __all__ = [
     "SamplingParams",
     "Stats",
     "Telemetry",
+    "ToolCall",
 ]
 
 _HOMES = {
@@ -41,6 +43,7 @@ _HOMES = {
     "SamplingParams": "engine.sampling",
     "Stats": "engine.telemetry",
     "Telemetry": "engine.telemetry",
+    "ToolCall": "engine.chat",
 }
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
+from collections.abc import Sequence as SequenceOf
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -13,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from engine.chat import AnswerParser
+from engine.chat.chat_prompts import ChatPrompts
 from engine.config import EngineConfig, ModelInfo
 from engine.errors import (
     ContextLengthError,
@@ -64,6 +67,7 @@ class Engine:
                 f"{model.n_vocab} rows. The file was put together wrongly: fetch or convert it again."
             )
         self.chat_template = ChatTemplate.from_metadata(model.reader.metadata, self.tokenizer)
+        self.chat_prompts = ChatPrompts(self.chat_template, self.tokenizer)
         self.telemetry = Telemetry(model.moe_layers, model.expert_counts, model.last_experts)
         self._scheduler = Scheduler(
             model.pool, self.config.max_batch_tokens, self.config.max_sequences, model.long_from
@@ -97,8 +101,10 @@ class Engine:
 
     # Requests -----------------------------------------------------------------------------------------------------
 
-    def add(self, prompt_ids: list[int], params: SamplingParams | None = None) -> int:
-        """Queue a prompt; its deltas come from `step` under the number returned.
+    def add(
+        self, prompt_ids: list[int], params: SamplingParams | None = None, parser: AnswerParser | None = None
+    ) -> int:
+        """Queue a prompt; its deltas come from `step` under the number returned. `parser`: see `chat_prompts`.
 
         Raises ContextLengthError when the prompt leaves no room for an answer, InvalidRequestError for bad tokens.
         """
@@ -106,8 +112,7 @@ class Engine:
         self._check_prompt(prompt_ids)
         sequence = Sequence(next(self._ids), list(prompt_ids), len(prompt_ids))
         sampler = Sampler(model.library, params, model.n_vocab, sequence.tokens)
-        stream = self.tokenizer.stream()
-        request = Request(sequence, params, sampler, stream, self.tokenizer.end_ids, self.config.context_length)
+        request = Request(sequence, params, sampler, self.tokenizer, self.config.context_length, parser)
         self._requests[request.id] = request
         self._scheduler.add(sequence)
         return request.id
@@ -116,7 +121,7 @@ class Engine:
         """End a request; the next step brings its last delta. Unknown and finished requests are ignored."""
         request = self._requests.get(request_id)
         if request is not None:
-            self._pending.append(request.end("cancelled"))
+            self._pending += request.end("cancelled")
             self._forget(request)
 
     def interrupt(self) -> None:
@@ -148,16 +153,33 @@ class Engine:
             request = self._requests[share.sequence.request_id]
             if not (share.n_tokens == 1 and share.wants_logits and request.n_completion):
                 n_prompt += share.n_tokens
-            deltas.append(self._advance(request, share, row))
+            deltas += self._advance(request, share, row)
         self._account(time.perf_counter() - began, n_prompt)
         return deltas
 
-    def generate(self, prompt_ids: list[int], params: SamplingParams | None = None) -> Generator[Delta, None, None]:
+    def chat(
+        self,
+        messages: SequenceOf[Mapping[str, Any]],
+        params: SamplingParams | None = None,
+        *,
+        tools: SequenceOf[Any] | None = None,
+        **variables: Any,
+    ) -> Generator[Delta, None, None]:
+        """`generate` for the next message of a conversation, its reasoning and calls told apart.
+
+        The arguments and what is raised are those of `ChatPrompts.prompt`.
+        """
+        prompt = self.chat_prompts.prompt(messages, tools=tools, **variables)
+        return self.generate(prompt.ids, params, prompt.parser)
+
+    def generate(
+        self, prompt_ids: list[int], params: SamplingParams | None = None, parser: AnswerParser | None = None
+    ) -> Generator[Delta, None, None]:
         """The deltas of one request, from the first piece of its prompt to its end. Closing the iterator cancels.
 
         Several such iterators may be open at once; each advances all requests and gives out the deltas of its own.
         """
-        request_id = self.add(prompt_ids, params)
+        request_id = self.add(prompt_ids, params, parser)
         finished = False
         try:
             while not finished:
@@ -306,21 +328,21 @@ class Engine:
         self._clock.note(model.last_tick)
         return rows
 
-    def _advance(self, request: Request, share: Share, row: int) -> Delta:
+    def _advance(self, request: Request, share: Share, row: int) -> list[Delta]:
         if not share.wants_logits:
-            return request.progress()
+            return [request.progress()]
         if request.n_completion == 0:
             self._n_reused += request.sequence.n_reused
         try:
             token = request.sampler.choose(self._open_model.logits_address(row))
         except NumericalError as error:
-            delta = request.end("error", str(error))
+            deltas = request.end("error", str(error))
         else:
             self._n_completion += 1
-            delta = request.accept(token)
-        if delta.finish_reason is not None:
+            deltas = request.accept(token)
+        if deltas[-1].finish_reason is not None:
             self._forget(request)
-        return delta
+        return deltas
 
     def _forget(self, request: Request) -> None:
         self._scheduler.remove(request.sequence)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from engine.chat import AnswerKind, AnswerParser, Piece, ToolCall
 from engine.sampling import Sampler, SamplingParams
 from engine.scheduler import Sequence
-from engine.tokenizer import StreamDecoder
+from engine.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """What a step adds to a request.
+    """What a step adds to a request; one token may bring several.
 
-    token_id is None while the prompt is being read, and in a final delta that brings no token. `text` holds whole
-    characters only and never a piece of a stop string. finish_reason: None while it goes on, then "stop" (an end token
-    or a stop string), "length" (max_tokens), "context" (no room left), "cancelled" or "error" (`text` says which).
+    `kind`: "prompt" while the prompt is being read (token_id is None and text ""), else what `text` is: "answer" or
+    "reasoning"; "tool_call" brings a `call` and no text. Only requests with an AnswerParser tell these apart; for the
+    others everything is the answer. `text` holds whole characters only and never a piece of a stop string. token_id is
+    None also in deltas beyond a token's first, and in a final one that brings no token. finish_reason: None while it
+    goes on, then "stop" (an end token or a stop string), "tool_calls" (the same, and there were calls), "length"
+    (max_tokens), "context" (no room left), "cancelled" or "error" (`text` says which). `problem` says why something
+    that looked like a call is text.
     """
 
     request_id: int
@@ -25,6 +30,9 @@ class Delta:
     n_prefilled: int  # tokens of the prompt whose keys and values are there, reused ones included
     n_prompt_tokens: int
     n_reused: int
+    kind: str = "answer"
+    call: ToolCall | None = None
+    problem: str = ""
 
 
 class StopStrings:
@@ -55,6 +63,23 @@ class StopStrings:
         return next((n for n in range(longest, 0, -1) if self._held.endswith(stop[:n])), 0)
 
 
+class PlainText:
+    """The AnswerParser of requests that want all text as it comes."""
+
+    def push(self, text: str) -> list[Piece]:
+        """The text itself."""
+        return [Piece(AnswerKind.ANSWER, text)] if text else []
+
+    def push_control(self, token: str) -> list[Piece]:
+        """Nothing: control tokens are hidden."""
+        del token
+        return []
+
+    def finish(self) -> list[Piece]:
+        """Nothing: no text was held back."""
+        return []
+
+
 class Request:
     """A sequence with its sampler and its text."""
 
@@ -63,14 +88,17 @@ class Request:
         sequence: Sequence,
         params: SamplingParams,
         sampler: Sampler,
-        decoder: StreamDecoder,
-        end_ids: frozenset[int],
+        tokenizer: Tokenizer,
         context_length: int,
+        parser: AnswerParser | None = None,
     ) -> None:
         self.sequence, self.sampler = sequence, sampler
-        self._params, self._decoder, self._end_ids = params, decoder, end_ids
+        self._params, self._tokenizer = params, tokenizer
+        self._decoder = tokenizer.stream()
         self._stops = StopStrings(params.stop)
+        self._parser: AnswerParser = parser or PlainText()
         self._context_length = context_length
+        self._has_called = False
 
     @property
     def id(self) -> int:
@@ -82,31 +110,67 @@ class Request:
 
     def progress(self) -> Delta:
         """How far the prompt has been read."""
-        return self._delta(None, "", None)
+        return self._delta(None, Piece(AnswerKind.ANSWER), None, kind="prompt")
 
-    def accept(self, token: int) -> Delta:
-        """Take a sampled token into the sequence; the delta says whether it was the last."""
+    def accept(self, token: int) -> list[Delta]:
+        """Take a sampled token into the sequence; the last delta says whether it was the last."""
         self.sequence.tokens.append(token)
-        if token in self._end_ids and not self._params.ignore_eos:
-            return self._delta(token, self._rest(), "stop")
-        text, stopped = self._stops.push(self._decoder.push(token))
-        if stopped:
-            return self._delta(token, text, "stop")
+        if token in self._tokenizer.end_ids and not self._params.ignore_eos:
+            return self._deltas(token, self._rest(), "stop")
+        pieces, stopped = self._read(token)
+        reason = "stop" if stopped else self._limit()
+        if reason is not None:
+            pieces += self._rest(stopped=stopped)
+        return self._deltas(token, pieces, reason)
+
+    def end(self, reason: str, message: str = "") -> list[Delta]:
+        """The final deltas of a request that ends between tokens."""
+        if message:
+            return [self._delta(None, Piece(AnswerKind.ANSWER, message), reason)]
+        pieces = [replace(piece, problem="") for piece in self._rest()]
+        return self._deltas(None, pieces, reason)
+
+    def _limit(self) -> str | None:
         if self._params.max_tokens is not None and self.n_completion >= self._params.max_tokens:
-            return self._delta(token, text + self._rest(), "length")
-        if len(self.sequence.tokens) >= self._context_length:
-            return self._delta(token, text + self._rest(), "context")
-        return self._delta(token, text, None)
+            return "length"
+        return "context" if len(self.sequence.tokens) >= self._context_length else None
 
-    def end(self, reason: str, message: str = "") -> Delta:
-        """The final delta of a request that ends between tokens."""
-        return self._delta(None, message or self._rest(), reason)
+    def _read(self, token: int) -> tuple[list[Piece], bool]:
+        """What a token adds, and whether a stop string has come."""
+        if self._tokenizer.is_special(token):
+            pieces = self._parser.push(self._stops.flush())
+            return pieces + self._parser.push_control(self._tokenizer.token_text(token)), False
+        text, stopped = self._stops.push(self._decoder.push(token))
+        return self._parser.push(text), stopped
 
-    def _rest(self) -> str:
-        text, stopped = self._stops.push(self._decoder.flush())
-        return text if stopped else text + self._stops.flush()
+    def _rest(self, *, stopped: bool = False) -> list[Piece]:
+        """What was held back."""
+        text = ""
+        if not stopped:
+            text, stopped = self._stops.push(self._decoder.flush())
+            text += "" if stopped else self._stops.flush()
+        return self._parser.push(text) + self._parser.finish()
 
-    def _delta(self, token: int | None, text: str, reason: str | None) -> Delta:
+    def _deltas(self, token: int | None, pieces: list[Piece], reason: str | None) -> list[Delta]:
+        self._has_called |= any(piece.call is not None for piece in pieces)
+        if reason == "stop" and self._has_called:
+            reason = "tool_calls"
+        first, *others = pieces or [Piece(AnswerKind.ANSWER)]
+        reasons = [None] * len(others) + [reason]
+        deltas = [self._delta(token, first, reasons[0])]
+        return deltas + [self._delta(None, piece, why) for piece, why in zip(others, reasons[1:], strict=True)]
+
+    def _delta(self, token: int | None, piece: Piece, reason: str | None, kind: str = "") -> Delta:
         sequence = self.sequence
-        n_prefilled = min(sequence.n_computed, sequence.n_prompt)
-        return Delta(sequence.request_id, token, text, reason, n_prefilled, sequence.n_prompt, sequence.n_reused)
+        return Delta(
+            sequence.request_id,
+            token,
+            piece.text,
+            reason,
+            n_prefilled=min(sequence.n_computed, sequence.n_prompt),
+            n_prompt_tokens=sequence.n_prompt,
+            n_reused=sequence.n_reused,
+            kind=kind or str(piece.kind),
+            call=piece.call,
+            problem=piece.problem,
+        )

@@ -22,7 +22,7 @@ MAX_SOURCE_CHARACTERS = 1_000_000
 _FILENAME = "<template>"  # what jinja2 calls a template that comes from no file
 _NAMED_TOKENS = {"unk_token": "unknown", "pad_token": "padding", "sep_token": "seperator", "cls_token": "cls"}
 _REASONING_FIELDS = ("reasoning_content", "thinking", "reasoning")
-_ASKS_FOR_NONE = re.compile(r"""assistant['"] and message\[['"]content['"]\] is none""")
+_ASKS_FOR_NONE = re.compile(r"""assistant['"] and \w+\[['"]content['"]\] is none""")
 
 Message = Mapping[str, Any]
 
@@ -38,7 +38,7 @@ class ChatTemplate:
     def __init__(self, source: str | None, tokenizer: Tokenizer, *, variables: Mapping[str, str], tools: str | None):
         """Use `from_metadata`. `tools`: another template, for conversations with tools."""
         self.source = source
-        self._tools_source = tools
+        self.tools_source = tools
         self._tokenizer = tokenizer
         self._variables = dict(variables)
         self._compiled: dict[str, Template] = {}
@@ -74,7 +74,7 @@ class ChatTemplate:
         Raises TemplateError, quoting the template's line, where it cannot be compiled, fails, refuses
         the conversation or exceeds the limits of time and size.
         """
-        source = self._tools_source if tools and self._tools_source is not None else self.source
+        source = self.tools_source if tools and self.tools_source is not None else self.source
         if source is None:
             if allow_default:
                 return _plain_text(messages)

@@ -169,6 +169,14 @@ class Tokenizer:
         self._check(token_id)
         return self._vocabulary.is_special(token_id)
 
+    def control_tokens(self) -> frozenset[str]:
+        """The texts of the tokens that are signs to the model."""
+        return frozenset(self._vocabulary.of_kind(TokenKind.CONTROL))
+
+    def user_defined_tokens(self) -> frozenset[str]:
+        """The texts of the tokens that somebody added to the vocabulary and that are shown as they are."""
+        return frozenset(self._vocabulary.of_kind(TokenKind.USER_DEFINED))
+
     def _check(self, token_id: int) -> None:
         if not 0 <= token_id < self.n_vocab:
             raise TokenizerError(f"expected a token id from 0 to {self.n_vocab - 1}, found {token_id}")
