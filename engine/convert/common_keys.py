@@ -74,8 +74,8 @@ def rope_keys(m: ModelMap) -> None:
     m.number("rope.freq_base", rope.number("rope_theta", 10000.0))
     if rope.kind not in ("default", "linear", "yarn", "llama3", "longrope", "dynamic"):
         raise UnsupportedModelError(
-            f"{m.config.path}: positions are scaled by the method {rope.kind!r:.40}; known are linear, yarn, llama3, "
-            "longrope and Hunyuan's dynamic."
+            f"{m.config.path}: expected positions scaled by linear, yarn, llama3, longrope or Hunyuan's dynamic, found "
+            f"the rope type {rope.kind!r:.40}. Update Colibri, or choose another model."
         )
     if rope.kind in ("linear", "yarn"):
         m.key("rope.scaling.type", rope.kind, ValueType.STRING)
@@ -124,7 +124,9 @@ def expert_count(m: ModelMap) -> Size:
 def expert_keys(m: ModelMap, top_k: int | None = None) -> Size:
     """How many experts there are and are used for a token; gives the first."""
     n_experts = expert_count(m)
-    used = m.options.top_k or top_k or m.config.size(TOP_K)
+    used = m.options.top_k
+    if used is None:
+        used = m.config.size(TOP_K) if top_k is None else top_k
     if not 1 <= used <= n_experts:
         raise ModelFormatError(
             f"{m.config.path}: expected 1 to {n_experts} experts for a token ({n_experts.described}), found {used}."

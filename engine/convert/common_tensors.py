@@ -89,7 +89,7 @@ def experts(
     """Gate, up and down of all experts: published one by one, or fused (`gate_up_proj` with the gate's rows first)."""
     hidden = layer.model.hidden
     for fused, down in (("gate_up_proj", "down_proj"), ("gate_up_proj.weight", "down_proj.weight")):
-        if layer.has(f"{source}.{fused}"):
+        if layer.has(f"{source}.{fused}") or layer.has(f"{source}.{down}"):
             fused_experts(layer, n_experts, n, f"{source}.{fused}", f"{source}.{down}")
             return
     for target, name, shape in (

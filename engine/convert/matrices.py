@@ -15,7 +15,7 @@ Values = npt.NDArray[np.float32]
 class Matrix(ABC):
     """Rows of float32; what a tensor has in more dimensions is flattened but for the last, vectors have rows of one.
 
-    `row_block`: a caller that can choose asks for multiples of so many rows, beginning at one.
+    `row_block`: reading whole blocks of so many rows is faster, for a caller that can choose.
     """
 
     n_rows: int

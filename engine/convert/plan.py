@@ -51,7 +51,7 @@ def plan_conversion(checkpoint: Checkpoint, options: ConversionOptions | None = 
             f"Known are {', '.join(sorted(TABLES))}."
         )
     architecture, describe = found
-    type = options.type or most_common_type(checkpoint)
+    type = most_common_type(checkpoint) if options.type is None else options.type  # F32 is 0
     model = ModelMap(checkpoint, options, architecture, type)
     check_method(model)
     describe(model)

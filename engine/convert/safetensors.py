@@ -90,16 +90,17 @@ def _read_raw_header(path: Path) -> tuple[bytes, int]:
             f"{path}: expected a safetensors file that can be read, found: {reason}. "
             "Check that the download is complete, and the file's permissions."
         ) from error
-    with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(file.fileno())
+    try:
+        status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise ModelFormatError(f"{path}: expected a safetensors file, found a folder, device or pipe.")
-        length = int.from_bytes(file.read(_LENGTH_BYTES), "little")
-        left_bytes = status.st_size - _LENGTH_BYTES
-        if not 2 <= length <= min(_MAX_HEADER_BYTES, left_bytes):
-            limit = max(0, min(_MAX_HEADER_BYTES, left_bytes))
+        length = int.from_bytes(os.pread(descriptor, _LENGTH_BYTES, 0), "little")
+        limit = max(0, min(_MAX_HEADER_BYTES, status.st_size - _LENGTH_BYTES))
+        if not 2 <= length <= limit:
             raise _damaged(path, f"a header of 2 to {limit:,} bytes in a file of {status.st_size:,}", f"{length:,}")
-        raw = file.read(length)
+        raw = os.pread(descriptor, length, _LENGTH_BYTES)
+    finally:
+        os.close(descriptor)
     if len(raw) != length:
         raise _damaged(path, f"a header of {length:,} bytes", f"{len(raw):,}")
     return raw, status.st_size

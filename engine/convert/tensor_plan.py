@@ -63,7 +63,7 @@ class TensorPlan:
         return values
 
     def chunks(self, max_bytes: int = CHUNK_BYTES) -> Iterator[npt.NDArray[np.uint8]]:
-        """The tensor's bytes in order, whole rows, some `max_bytes` of float32 at a time (one row block at least).
+        """The tensor's bytes in order, whole rows, at most twice `max_bytes` of float32 at a time.
 
         Raises ModelFormatError for a value that is not finite, UnsupportedModelError for one that does not fit F16.
         """
@@ -74,10 +74,10 @@ class TensorPlan:
                 yield self._encode(self.rows(first, last))
 
     def row_ranges(self, max_bytes: int = CHUNK_BYTES) -> Iterator[tuple[int, int]]:
-        """The rows of each chunk, (first, last): cut where the checkpoint has a tensor's end, if it can be."""
+        """The rows of each chunk, (first, last): cut where one of the checkpoint's tensors ends, if that fits."""
         n_rows, block = self.n_rows, max(1, self.matrix.row_block * self.n_rows // self.matrix.n_rows)
         wanted = max(1, max_bytes // (4 * self.n_columns))
-        step = wanted // block * block or block
+        step = wanted // block * block or (block if block <= 2 * wanted else wanted)
         yield from ((first, min(first + step, n_rows)) for first in range(0, n_rows, step))
 
     def read(self) -> npt.NDArray[np.generic]:

@@ -13,6 +13,7 @@ import functools
 import gzip
 import json
 import math
+import os
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -42,12 +43,12 @@ class CheckpointCase:
     def config(self) -> dict[str, Any]:
         return dict(json.loads(self.files["config.json"]))
 
-    def write(self, parent: Path) -> Path:
-        """The checkpoint as a folder of the case's name in `parent`."""
+    def write(self, parent: Path, *, weights: bool = True) -> Path:
+        """The checkpoint as a folder of the case's name in `parent`; without `weights` all of them are zero."""
         folder = parent / self.name
-        folder.mkdir()
+        folder.mkdir(parents=True)
         write_files(folder, self.files)
-        write_weights(folder / "model.safetensors", self.tensors)
+        (write_weights if weights else write_zeros)(folder / "model.safetensors", self.tensors)
         return folder
 
 
@@ -96,6 +97,17 @@ def write_weights(path: Path, tensors: tuple[TensorSpec, ...]) -> None:
     safetensors.serialize_file(entries, str(path))
 
 
+def write_zeros(path: Path, tensors: tuple[TensorSpec, ...]) -> None:
+    """A safetensors file of zeros that takes no room on the disk."""
+    header, end = {}, 0
+    for name, dtype, shape in tensors:
+        begin, end = end, end + math.prod(shape) * _ITEM_BYTES[dtype]
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
+    raw = json.dumps(header).encode()
+    path.write_bytes(len(raw).to_bytes(8, "little") + raw)
+    os.truncate(path, 8 + len(raw) + end)
+
+
 def weight_bytes(name: str, dtype: str, shape: tuple[int, ...]) -> bytes:
     """The values of one tensor: both signs, some three decades of magnitude, never zero, infinite or no number.
 
@@ -121,4 +133,5 @@ def weight_bytes(name: str, dtype: str, shape: tuple[int, ...]) -> bytes:
 
 
 _LAYOUTS = {"BF16": (7, 127, 16), "F16": (10, 15, 16), "F32": (23, 127, 32)}
+_ITEM_BYTES = {"BF16": 2, "F16": 2, "F32": 4, "U8": 1, "F8_E4M3": 1}
 _PACKAGE_NAMES = {"BF16": "bfloat16", "F16": "float16", "F32": "float32", "U8": "uint8", "F8_E4M3": "float8_e4m3fn"}

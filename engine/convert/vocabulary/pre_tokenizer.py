@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ _GPT2_NAME = "gpt-2"
 _GPT2 = PRE_TOKENIZERS[_GPT2_NAME].expressions[0]
 _LATIN_LETTERS = "[A-Za-zµÀ-ÖØ-öø-ƺ"  # how DeepSeek's first list of letters begins
 _MAX_DEPTH = 8
+_SPELLINGS = str.maketrans({"\r": r"\r", "\n": r"\n", "\t": r"\t"})
 
 # The names that are written; of those that mean the same, the one that most programs know.
 _WRITTEN = (
@@ -35,17 +37,27 @@ _OF_ARCHITECTURE = {("gpt-2", "olmoe"): "olmo", ("smollm", "granitemoe"): "refac
 _LLAMA_WITH_MERGES = "smaug-bpe"
 
 
+def _plain(expressions: tuple[str, ...]) -> tuple[str, ...]:
+    """In one of the spellings in which the same is published: line ends written out, no backslash before quotes."""
+    spelled = (expression.translate(_SPELLINGS) for expression in expressions)
+    return tuple(re.sub(r"\\([\"'])", r"\1", expression).replace(r"\uD7FF", "\ud7ff") for expression in spelled)
+
+
+_KNOWN = {_plain(PRE_TOKENIZERS[name].expressions): name for name in reversed(_WRITTEN)}
+# Published in one step more than it takes.
+_CODER = _plain(PRE_TOKENIZERS["deepseek-coder"].expressions)
+_KNOWN[(*_CODER[0].split("|"), *_CODER[1:])] = "deepseek-coder"
+
+
 def pre_tokenizer_name(tokenizer: dict[str, Any], architecture: str, path: Path) -> str:
     """The name for the content of a tokenizer.json whose vocabulary has been read; `architecture` is GGUF's.
 
     Raises UnsupportedModelError that quotes expressions which are not known here.
     """
-    expressions = _expressions(tokenizer.get("pre_tokenizer"), path)
-    name = next((name for name in _WRITTEN if _plain(PRE_TOKENIZERS[name].expressions) == _plain(expressions)), None)
+    expressions = _plain(_expressions(tokenizer.get("pre_tokenizer"), path))
+    name = _KNOWN.get(expressions)
     if name is None and len(expressions) > 2 and expressions[1].startswith(rf"\s?{_LATIN_LETTERS}"):
         name = "deepseek-llm"
-    if name is None and expressions == ("[\r\n]", r"\s?\p{L}+", *PRE_TOKENIZERS["deepseek-coder"].expressions[1:]):
-        name = "deepseek-coder"  # as published, in one step more
     if name is None:
         raise UnsupportedModelError(
             f"{path}: text is cut into words by expressions that are not known here: "
@@ -55,11 +67,6 @@ def pre_tokenizer_name(tokenizer: dict[str, Any], architecture: str, path: Path)
     if name == "llama-bpe" and not _words_stay_whole(tokenizer, path):
         return _LLAMA_WITH_MERGES
     return _OF_ARCHITECTURE.get((name, architecture), name)
-
-
-def _plain(expressions: tuple[str, ...]) -> tuple[str, ...]:
-    """Without a backslash before quotes, which some write and which means nothing."""
-    return tuple(expression.replace('\\"', '"').replace("\\'", "'") for expression in expressions)
 
 
 def _words_stay_whole(tokenizer: dict[str, Any], path: Path) -> bool:

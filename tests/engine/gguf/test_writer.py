@@ -218,3 +218,21 @@ def test_a_write_replaces_the_old_file_while_a_reader_keeps_its_own(tmp_path: Pa
 def test_an_alignment_that_is_no_power_of_two_is_refused(tmp_path: Path, alignment: int) -> None:
     with pytest.raises(ValueError, match=f"found {alignment}"):
         GGUFWriter(tmp_path / "m.gguf", alignment)
+
+
+def test_a_tensor_may_come_in_pieces(tmp_path: Path) -> None:
+    values = np.arange(64, dtype=np.float32).reshape(8, 8)
+    writer = GGUFWriter(tmp_path / "model.gguf")
+    writer.add_tensor("a.weight", TensorType.F32, (8, 8), lambda: iter([values[:3], values[3:7].tobytes(), values[7:]]))
+    with GGUFReader.open(writer.write()) as reader:
+        assert reader.data("a.weight").tobytes() == values.tobytes()
+
+
+@pytest.mark.parametrize("n_rows", [7, 9])
+def test_pieces_of_another_size_in_all_are_refused_and_leave_no_file(n_rows: int, tmp_path: Path) -> None:
+    rows = [np.zeros(8, np.float32)] * n_rows
+    writer = GGUFWriter(tmp_path / "model.gguf")
+    writer.add_tensor("a.weight", TensorType.F32, (8, 8), lambda: iter(rows))
+    with pytest.raises(ValueError, match=rf"expected 256 bytes .* found {n_rows * 32}"):
+        writer.write()
+    assert list(tmp_path.iterdir()) == []

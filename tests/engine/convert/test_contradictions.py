@@ -1,0 +1,204 @@
+"""What configuration, tensors, tokenizer and options contradict is refused by name before anything is written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.convert import Checkpoint, ConversionOptions, ConversionPlan, plan_conversion
+from engine.convert.mappings import TABLES
+from engine.errors import ColibriError, ModelFormatError, UnsupportedModelError
+from engine.gguf import TensorType
+from tests.support.checkpoints import CheckpointCase, TensorSpec, checkpoint_case, checkpoint_cases
+
+Change = Callable[[TensorSpec], list[TensorSpec]]
+
+
+def with_config(case: CheckpointCase, changes: dict[str, Any]) -> CheckpointCase:
+    config = case.config
+    target = config["text_config"] if "text_config" in config and "architectures" not in changes else config
+    target.update(changes)
+    return replace(case, files={**case.files, "config.json": json.dumps(config)})
+
+
+def with_tensors(case: CheckpointCase, change: Change) -> CheckpointCase:
+    return replace(case, tensors=tuple(new for old in case.tensors for new in change(old)))
+
+
+def plan_of(case: CheckpointCase, folder: Path, options: ConversionOptions | None = None) -> ConversionPlan:
+    with Checkpoint.open(case.write(folder, weights=False)) as checkpoint:
+        return plan_conversion(checkpoint, options)
+
+
+def refusal(case: CheckpointCase, folder: Path, kind: type[ColibriError] | None = None, **options: Any) -> str:
+    with pytest.raises(kind or (ModelFormatError, UnsupportedModelError)) as caught:
+        plan_of(case, folder, ConversionOptions(**options))
+    assert " found " in str(caught.value) or options
+    return str(caught.value)
+
+
+SIZES = ("hidden_size", "vocab_size", "num_hidden_layers", "moe_intermediate_size", "intermediate_size")
+UNUSED = {("qwen3", "moe_intermediate_size"), ("qwen3", "num_experts")}
+COUNTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
+
+
+@pytest.mark.parametrize("factor", [2, 0.5])
+@pytest.mark.parametrize("case", checkpoint_cases(), ids=lambda case: case.name)
+def test_each_size_that_does_not_fit_the_tensors_is_named(case: CheckpointCase, factor: float, tmp_path: Path) -> None:
+    config = case.config.get("text_config", case.config)
+    n_refused = 0
+    for name in (*SIZES, *COUNTS, "head_dim", "kv_lora_rank", "q_lora_rank", "shared_expert_intermediate_size"):
+        if type(config.get(name)) is not int:
+            continue
+        if (name == "intermediate_size" and unused_intermediate_size(case)) or (case.name, name) in UNUSED:
+            continue
+        wrong = max(1, int(config[name] * factor))
+        if wrong == config[name]:
+            continue
+        layers = {} if name != "num_hidden_layers" else {"layer_types": None, "no_rope_layers": None}
+        changed = with_config(case, {name: wrong, **layers})
+        text = refusal(changed, tmp_path / name)
+        assert name in text or "layer" in text or "experts" in text, (name, text)
+        n_refused += 1
+    assert n_refused >= 3
+
+
+def unused_intermediate_size(case: CheckpointCase) -> bool:
+    """Published although every layer has experts of another size: nothing in the tensors says whether it is true."""
+    architecture = TABLES[case.config["architectures"][0]][0]
+    return architecture in {"qwen2moe", "qwen3moe", "qwen3next", "qwen35moe"}
+
+
+@pytest.mark.parametrize("case", checkpoint_cases(), ids=lambda case: case.name)
+def test_each_missing_tensor_is_named(case: CheckpointCase, tmp_path: Path) -> None:
+    unused = ("model.visual.", "lm_head") if case.config.get("tie_word_embeddings") else ("model.visual.",)
+    if case.name == "deepseek_v3_fp8":
+        unused += ("model.layers.3.",)  # it predicts further tokens
+    optional = (".shared_head.head.weight", ".2.embed_tokens.weight")
+    needed = [spec[0] for spec in case.tensors if not spec[0].startswith(unused) and not spec[0].endswith(optional)]
+    for index, missing in enumerate(needed[:: max(1, len(needed) // 12)]):
+
+        def without(spec: TensorSpec, missing: str = missing) -> list[TensorSpec]:
+            return [] if spec[0] == missing else [spec]
+
+        text = refusal(with_tensors(case, without), tmp_path / str(index))
+        named = missing.replace("model.language_model.", "model.").removesuffix("_scale_inv")
+        assert named in text or "mtp" in missing, text
+
+
+def test_tensors_that_no_line_of_the_table_takes_are_named(tmp_path: Path) -> None:
+    def more(spec: TensorSpec) -> list[TensorSpec]:
+        return [spec, ("model.layers.1.adapter.weight", "BF16", [4, 4])] if spec[0] == "model.norm.weight" else [spec]
+
+    text = refusal(with_tensors(checkpoint_case("qwen3_moe"), more), tmp_path, ModelFormatError)
+    assert "model.layers.1.adapter.weight" in text
+
+
+def test_towers_and_old_buffers_are_passed_over(tmp_path: Path) -> None:
+    case = checkpoint_case("llama")
+
+    def more(spec: TensorSpec) -> list[TensorSpec]:
+        extra = ("model.layers.0.self_attn.rotary_emb.inv_freq", "vision_tower.blocks.0.weight", "lm_head.weight")
+        return [spec, *((name, "F32", [32]) for name in extra)] if spec[0] == "model.norm.weight" else [spec]
+
+    plan = plan_of(with_tensors(case, more), tmp_path)
+    assert {tensor.name for tensor in plan.tensors} == case.manifest["tensors"].keys()
+
+
+def test_an_unknown_architecture_is_refused_with_the_known_ones(tmp_path: Path) -> None:
+    case = with_config(checkpoint_case("llama"), {"architectures": ["Grok1ForCausalLM"]})
+    text = refusal(case, tmp_path, UnsupportedModelError)
+    assert "Grok1ForCausalLM" in text
+    assert "MixtralForCausalLM" in text
+
+
+@pytest.mark.parametrize("value", [None, [], "LlamaForCausalLM", [3]])
+def test_a_configuration_without_architecture_is_refused(value: Any, tmp_path: Path) -> None:
+    assert "architectures" in refusal(with_config(checkpoint_case("llama"), {"architectures": value}), tmp_path)
+
+
+@pytest.mark.parametrize("value", ["256", 256.0, -1, 0, True, None, [256], 2**40])
+def test_a_size_that_is_no_size_is_refused(value: Any, tmp_path: Path) -> None:
+    case = with_config(checkpoint_case("qwen3_moe"), {"hidden_size": value})
+    assert "hidden_size" in refusal(case, tmp_path, ModelFormatError)
+
+
+@pytest.mark.parametrize("top_k", [0, 9, -1])
+def test_more_experts_for_a_token_than_there_are_are_refused(top_k: int, tmp_path: Path) -> None:
+    case = with_config(checkpoint_case("qwen3_moe"), {"num_experts_per_tok": top_k})
+    assert "num_local_experts = 8" in refusal(case, tmp_path) or top_k < 1
+
+
+def test_options_that_contradict_the_checkpoint_are_refused(tmp_path: Path) -> None:
+    for index, (options, words) in enumerate(
+        (({"expert_count": 16}, "16 experts were asked for"), ({"top_k": 9}, "found 9"))
+    ):
+        assert words in refusal(checkpoint_case("qwen3_moe"), tmp_path / str(index), ModelFormatError, **options)
+
+
+def test_options_are_followed(tmp_path: Path) -> None:
+    options = ConversionOptions(
+        type=TensorType.F16, router_type=TensorType.BF16, expert_count=8, top_k=2, name="A model of mine"
+    )
+    plan = plan_of(checkpoint_case("qwen3_moe"), tmp_path, options)
+
+    assert plan.metadata["qwen3moe.expert_used_count"].value == 2
+    assert plan.metadata["general.name"].value == "A model of mine"
+    types = {tensor.name: tensor.type for tensor in plan.tensors}
+    assert types["blk.0.ffn_gate_inp.weight"] is TensorType.BF16
+    assert types["blk.0.attn_q.weight"] is TensorType.F16
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "words"),
+    [
+        ("qwen3_moe", {"mlp_only_layers": [0]}, "mlp_only_layers"),
+        ("qwen3_moe", {"decoder_sparse_step": 2}, "decoder_sparse_step"),
+        ("qwen2", {"use_sliding_window": True, "sliding_window": 128}, "sliding_window"),
+        ("mixtral", {"sliding_window": 128}, "sliding_window"),
+        ("smollm3", {"no_rope_layers": [1, 0, 1, 0]}, "no_rope_layers"),
+        ("gpt_oss", {"layer_types": ["full_attention", "sliding_attention"]}, "layer_types"),
+        ("llama", {"rope_scaling": {"rope_type": "dynamic2"}}, "dynamic2"),
+        ("llama", {"quantization_config": {"quant_method": "gptq", "bits": 4}}, "gptq"),
+        ("deepseek_v2", {"moe_layer_freq": 2}, "moe_layer_freq"),
+        ("deepseek_v2", {"scoring_func": "tanh"}, "tanh"),
+        ("lfm2_moe", {"conv_bias": True}, "conv_bias"),
+        ("phi3", {"rope_scaling": {"type": "yarn"}}, "yarn"),
+    ],
+)
+def test_variants_that_gguf_cannot_say_are_refused(
+    name: str, changes: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    assert words in refusal(with_config(checkpoint_case(name), changes), tmp_path, UnsupportedModelError)
+
+
+def test_packed_integers_are_refused_as_weights(tmp_path: Path) -> None:
+    def packed(spec: TensorSpec) -> list[TensorSpec]:
+        return [(spec[0], "U8", spec[2])] if spec[0].endswith("q_proj.weight") else [spec]
+
+    text = refusal(with_tensors(checkpoint_case("llama"), packed), tmp_path, UnsupportedModelError)
+    assert "q_proj.weight" in text
+    assert "U8" in text
+
+
+def test_fp8_without_scales_is_refused(tmp_path: Path) -> None:
+    def bare(spec: TensorSpec) -> list[TensorSpec]:
+        return [] if spec[0].endswith("q_a_proj.weight_scale_inv") else [spec]
+
+    text = refusal(with_tensors(checkpoint_case("deepseek_v3_fp8"), bare), tmp_path, UnsupportedModelError)
+    assert "q_a_proj.weight_scale_inv" in text
+
+
+def test_a_tokenizer_of_a_larger_vocabulary_is_refused(tmp_path: Path) -> None:
+    case = checkpoint_case("qwen3_moe")
+    tokenizer = json.loads(case.files["tokenizer.json"])
+    tokenizer["added_tokens"].append({"id": 608, "content": "<|more|>", "special": True})
+    files = {**case.files, "tokenizer.json": json.dumps(tokenizer)}
+    text = refusal(replace(case, files=files), tmp_path, ModelFormatError)
+    assert "vocab_size = 608" in text
+    assert "<|more|>" in text
