@@ -1,4 +1,4 @@
-"""One answer being written: its text goes to the listeners at once and to the disk twice a second."""
+"""One answer being written: its text and reasoning go to the listeners at once and to the disk twice a second."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.chats import ChatStore, ChatStoreError, Message, MessageState
 from app.engine_service import EngineService
-from app.generation import Generation
+from app.generation import Generation, text_of
 from app.library import model_name
 from engine.errors import ColibriError
 
@@ -25,26 +25,29 @@ _SAVE_EVERY_S = 0.5
 
 
 class Answer:
-    """Writes the message `message_id`; `on_text(id, text)` and `on_prompt(id, n_read, n_tokens, n_reused)` follow."""
+    """Writes the message `message_id`; `on_text(id, text)`, `on_reasoning(id, text)` and
+    `on_prompt(id, n_read, n_tokens, n_reused)` follow."""
 
     def __init__(
         self,
         store: ChatStore,
         message_id: int,
         on_text: Callable[[int, str], None],
+        on_reasoning: Callable[[int, str], None],
         on_prompt: Callable[[int, int, int, int], None],
     ) -> None:
         self._store = store
         self._id = message_id
-        self._on_text = on_text
+        self._on_text, self._on_reasoning = on_text, on_reasoning
         self._on_prompt = on_prompt
         self._generation: Generation | None = None
         self._stopped = False
         self._unsaved: list[str] = []
+        self._unsaved_reasoning: list[str] = []
         self._timer: asyncio.TimerHandle | None = None
         self._meter = Meter()
 
-    async def write(self, service: EngineService, history: list[dict[str, str]], params: SamplingParams) -> Message:
+    async def write(self, service: EngineService, history: list[dict[str, Any]], params: SamplingParams) -> Message:
         """Generate to the end and return the finished message. Raises what the service raises."""
         if self._stopped:
             return self._finish(MessageState.STOPPED)
@@ -72,8 +75,13 @@ class Answer:
         except ChatStoreError:
             logger.exception("a failed answer could not be saved")
             unsaved = self._store.message(self._id)
-            content = unsaved.content + "".join(self._unsaved)
-            return replace(unsaved, content=content, state=MessageState.ERROR, metrics=self._meter.figures)
+            return replace(
+                unsaved,
+                content=unsaved.content + "".join(self._unsaved),
+                reasoning=unsaved.reasoning + "".join(self._unsaved_reasoning),
+                state=MessageState.ERROR,
+                metrics=self._meter.figures,
+            )
 
     def abandon(self) -> None:
         """Save what there is when the program ends under the answer."""
@@ -86,19 +94,25 @@ class Answer:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._unsaved:
-            self._store.append_text(self._id, "".join(self._unsaved))
-            self._unsaved = []
+        if self._unsaved or self._unsaved_reasoning:
+            self._store.append_text(self._id, "".join(self._unsaved), reasoning="".join(self._unsaved_reasoning))
+            self._unsaved, self._unsaved_reasoning = [], []
 
     def _take(self, delta: Delta) -> None:
         self._meter.take(delta)
-        if delta.token_id is None and delta.finish_reason is None:
+        if delta.kind == "prompt":
             self._on_prompt(self._id, delta.n_prefilled, delta.n_prompt_tokens, delta.n_reused)
-        if delta.text:
-            self._unsaved.append(delta.text)
-            if self._timer is None:
-                self._timer = asyncio.get_running_loop().call_later(_SAVE_EVERY_S, self._save_on_time)
-            self._on_text(self._id, delta.text)
+        if delta.kind == "reasoning" and delta.text:
+            self._keep(self._unsaved_reasoning, delta.text)
+            self._on_reasoning(self._id, delta.text)
+        elif text := text_of(delta):
+            self._keep(self._unsaved, text)
+            self._on_text(self._id, text)
+
+    def _keep(self, pieces: list[str], text: str) -> None:
+        pieces.append(text)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_SAVE_EVERY_S, self._save_on_time)
 
     def _save_on_time(self) -> None:
         self._timer = None
@@ -113,13 +127,15 @@ class Answer:
 
 
 class Meter:
-    """Measures an answer as its reader sees it: time to the first token, tokens a second from then on."""
+    """Measures an answer as its reader sees it: time to the first token, tokens a second from then on, and how long
+    the model reasoned."""
 
     def __init__(self) -> None:
         self.figures: dict[str, Any] = {}
         self._started_s = time.perf_counter()
         self._first_s: float | None = None
         self._n_tokens = 0
+        self._thought_from_s: float | None = None
 
     def take(self, delta: Delta) -> None:
         """Count a delta."""
@@ -134,5 +150,8 @@ class Meter:
             elif now_s > self._first_s:
                 self.figures["tokens_per_second"] = round((self._n_tokens - 1) / (now_s - self._first_s), 2)
         self.figures["completion_tokens"] = self._n_tokens
+        if delta.kind == "reasoning":
+            self._thought_from_s = now_s if self._thought_from_s is None else self._thought_from_s
+            self.figures["thinking_ms"] = round((now_s - self._thought_from_s) * 1e3, 3)
         if delta.finish_reason is not None:
             self.figures["finish_reason"] = delta.finish_reason

@@ -46,7 +46,8 @@ class Message:
     """One message of a chat's tree: `parent_id` is the message it follows, None for a first one.
 
     `metrics` of an answer: prompt_tokens, completion_tokens, ttft_ms, tokens_per_second, model, finish_reason;
-    of a failed one also `error`, fit to be shown.
+    thinking_ms where the model reasoned; of a failed one also `error`, fit to be shown. `reasoning` is what the model
+    thought before it answered.
     """
 
     id: int
@@ -57,6 +58,7 @@ class Message:
     created_at: float
     state: MessageState = MessageState.COMPLETE
     metrics: Mapping[str, Any] = field(default_factory=dict)
+    reasoning: str = ""
 
 
 @dataclass(frozen=True, slots=True)

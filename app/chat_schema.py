@@ -62,8 +62,10 @@ CREATE TRIGGER message_changed AFTER UPDATE OF content, state ON messages BEGIN
 END;
 """
 
+_REASONING = "ALTER TABLE messages ADD COLUMN reasoning TEXT NOT NULL DEFAULT '';"
+
 # The n-th script turns version n - 1 into version n. A published one never changes.
-MIGRATIONS: tuple[str, ...] = (_FIRST,)
+MIGRATIONS: tuple[str, ...] = (_FIRST, _REASONING)
 
 
 def migrate(connection: sqlite3.Connection, path: Path, migrations: tuple[str, ...] = MIGRATIONS) -> None:

@@ -27,7 +27,7 @@ __all__ = ["Chat", "ChatStore", "ChatStoreError", "Message", "MessageState", "Ro
 logger = logging.getLogger(__name__)
 
 _CHAT_COLUMNS = "id, title, created_at, updated_at, pinned, folder, system_prompt, model, sampling, active_leaf_id"
-_MESSAGE_COLUMNS = "id, chat_id, parent_id, role, content, created_at, state, metrics"
+_MESSAGE_COLUMNS = "id, chat_id, parent_id, role, content, created_at, state, metrics, reasoning"
 _BUSY_MS = 2000
 # Checkpoints wait for the disk, so `sync` makes them in its thread; this many pages (16 MB) are the safety net.
 _AUTOMATIC_CHECKPOINT_PAGES = 4000
@@ -194,10 +194,14 @@ class ChatStore:
             )
         return self.message(message_id)
 
-    def append_text(self, message_id: int, text: str) -> None:
-        """Add a piece to an answer while it streams."""
-        with self._transaction() as connection:
-            connection.execute("UPDATE messages SET content = content || ? WHERE id = ?", (_clean(text), message_id))
+    def append_text(self, message_id: int, text: str, *, reasoning: str = "") -> None:
+        """Add a piece to an answer, or to the reasoning before it, while it streams."""
+        columns = [(column, _clean(piece)) for column, piece in (("content", text), ("reasoning", reasoning)) if piece]
+        if columns:
+            changes = ", ".join(f"{column} = {column} || ?" for column, _ in columns)
+            pieces = [piece for _, piece in columns]
+            with self._transaction() as connection:
+                connection.execute(f"UPDATE messages SET {changes} WHERE id = ?", (*pieces, message_id))
 
     def finish_message(
         self,
@@ -312,9 +316,10 @@ def _chat(row: tuple[Any, ...]) -> Chat:
 
 
 def _message(row: tuple[Any, ...]) -> Message:
-    message_id, chat_id, parent_id, role, content, created_at, state, metrics = row
+    message_id, chat_id, parent_id, role, content, created_at, state, metrics, reasoning = row
     figures = _json(metrics, f"metrics of message {message_id}")
-    return Message(message_id, chat_id, parent_id, Role(role), content, created_at, MessageState(state), figures)
+    state = MessageState(state)
+    return Message(message_id, chat_id, parent_id, Role(role), content, created_at, state, figures, reasoning)
 
 
 def _json(text: str, where: str) -> dict[str, Any]:

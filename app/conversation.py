@@ -51,6 +51,14 @@ class TextAdded:
 
 
 @dataclass(frozen=True, slots=True)
+class ReasoningAdded:
+    """A piece of what the model thinks before it answers."""
+
+    message_id: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class MessageFinished:
     """An answer has come to its end, as `message.state` and `message.metrics` say."""
 
@@ -71,7 +79,7 @@ class ChatChanged:
     chat: Chat
 
 
-Event = MessageAdded | PromptProgress | TextAdded | MessageFinished | ThreadChanged | ChatChanged
+Event = MessageAdded | PromptProgress | ReasoningAdded | TextAdded | MessageFinished | ThreadChanged | ChatChanged
 Listener = Callable[[Event], None]
 
 
@@ -176,11 +184,11 @@ class Conversation:
             self._tell(ThreadChanged(tuple(self.store.thread(self.chat_id))))
         else:
             self._tell(MessageAdded(message))
-        self._answer = Answer(self.store, message.id, self._text_added, self._prompt_progress)
+        self._answer = Answer(self.store, message.id, self._text_added, self._reasoning_added, self._prompt_progress)
         self._task = asyncio.get_running_loop().create_task(self._write(self._answer, chat, history))
         return self._task
 
-    async def _write(self, answer: Answer, chat: Chat, history: list[dict[str, str]]) -> Message:
+    async def _write(self, answer: Answer, chat: Chat, history: list[dict[str, Any]]) -> Message:
         loop = asyncio.get_running_loop()
         try:
             await loop.run_in_executor(None, self.store.sync)  # the question is on the disk before the engine sees it
@@ -205,6 +213,9 @@ class Conversation:
     def _text_added(self, message_id: int, text: str) -> None:
         self._tell(TextAdded(message_id, text))
 
+    def _reasoning_added(self, message_id: int, text: str) -> None:
+        self._tell(ReasoningAdded(message_id, text))
+
     def _prompt_progress(self, message_id: int, n_prefilled: int, n_prompt_tokens: int, n_reused: int) -> None:
         self._tell(PromptProgress(message_id, n_prefilled, n_prompt_tokens, n_reused))
 
@@ -217,20 +228,24 @@ class Conversation:
             listener(event)
 
 
-def prompt_messages(chat: Chat, messages: list[Message]) -> list[dict[str, str]]:
+def prompt_messages(chat: Chat, messages: list[Message]) -> list[dict[str, Any]]:
     """What the chat template is given: the system prompt and the branch, one message per turn.
 
     Answers that stayed empty are left out, and what the same role said twice in a row is joined: many templates
-    insist that user and assistant take turns.
+    insist that user and assistant take turns. Which reasoning the model sees again is for the template to say.
     """
-    turns = [{"role": str(Role.SYSTEM), "content": chat.system_prompt}] if chat.system_prompt else []
+    turns: list[dict[str, Any]] = []
+    if chat.system_prompt:
+        turns.append({"role": str(Role.SYSTEM), "content": chat.system_prompt})
     for message in messages:
         if not message.content:
             continue
-        if turns and turns[-1]["role"] == message.role:
-            turns[-1]["content"] += f"\n\n{message.content}"
-        else:
+        if not turns or turns[-1]["role"] != message.role:
             turns.append({"role": str(message.role), "content": message.content})
+        else:
+            turns[-1]["content"] += f"\n\n{message.content}"
+        if message.reasoning:
+            turns[-1]["reasoning_content"] = message.reasoning
     return turns
 
 

@@ -22,12 +22,13 @@ from engine.errors import ColibriError, EngineClosedError, NumericalError
 
 if TYPE_CHECKING:  # the engine is imported in its own thread: the window need not wait for it
     from engine import Delta, Engine, EngineConfig, MemoryPlan, ModelInfo, SamplingParams, Stats
+    from engine.chat.chat_prompts import ChatPrompt
     from engine.telemetry import Telemetry
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-Message = Mapping[str, str]  # {"role": ..., "content": ...}
+Message = Mapping[str, Any]  # {"role": ..., "content": ...}, and what ChatPrompts.prompt takes besides
 
 
 class NoModelError(ColibriError):
@@ -97,22 +98,37 @@ class EngineService:
         self._begin_change(ServiceState.EMPTY, None)
         await self._call(self._close_engine)
 
-    def generate(self, messages: Sequence[Message], params: SamplingParams | None = None) -> Generation:
+    def generate(
+        self,
+        messages: Sequence[Message],
+        params: SamplingParams | None = None,
+        *,
+        tools: Sequence[Any] | None = None,
+        variables: Mapping[str, Any] | None = None,
+    ) -> Generation:
         """Answer a conversation with the open model, or with the one that is being loaded.
+
+        `tools`: functions that the model may call. `variables`: the chat template's own (`enable_thinking`, ...).
 
         Returns an asynchronous iterator of Delta; its `cancel` or `aclose` stops it within one step of the engine.
         Iterating raises NoModelError, what Engine.add and the chat template raise, and NumericalError for an answer
         whose logits are no numbers any more.
         """
 
-        def encode(engine: Engine) -> list[int]:
-            return engine.chat_template.encode([dict(message) for message in messages])
+        def prompt(engine: Engine) -> ChatPrompt:
+            return engine.chat_prompts.prompt(messages, tools=tools, **(variables or {}))
 
-        return self._generate(encode, params)
+        return self._generate(prompt, params)
 
     def complete(self, text: str, params: SamplingParams | None = None) -> Generation:
         """Continue a plain text, without the model's chat template."""
-        return self._generate(lambda engine: engine.tokenizer.encode(text), params)
+
+        def prompt(engine: Engine) -> ChatPrompt:
+            from engine.chat.chat_prompts import ChatPrompt  # noqa: PLC0415
+
+            return ChatPrompt(engine.tokenizer.encode(text), None)
+
+        return self._generate(prompt, params)
 
     async def stats(self) -> Stats | None:
         """The engine's figures; None while no model is open."""
@@ -134,9 +150,9 @@ class EngineService:
 
     # On the loop's thread.
 
-    def _generate(self, encode: Callable[[Engine], list[int]], params: SamplingParams | None) -> Generation:
+    def _generate(self, prompt: Callable[[Engine], ChatPrompt], params: SamplingParams | None) -> Generation:
         generation = Generation(asyncio.get_running_loop(), self._cancel)
-        self._post(lambda: self._add(generation, encode, params))
+        self._post(lambda: self._add(generation, prompt, params))
         return generation
 
     def _cancel(self, generation: Generation) -> None:
@@ -251,7 +267,7 @@ class EngineService:
         """Let the tokenizer and the template build what they build on first use, before anybody waits for it."""
         try:
             if self._engine is not None:
-                self._engine.chat_template.encode([{"role": "user", "content": "."}])
+                self._engine.chat_prompts.prompt([{"role": "user", "content": "."}])
         except ColibriError as error:  # whoever asks will be told
             logger.info("the chat template does not take a short message: %s", error)
 
@@ -262,7 +278,7 @@ class EngineService:
             engine.close()
 
     def _add(
-        self, generation: Generation, encode: Callable[[Engine], list[int]], params: SamplingParams | None
+        self, generation: Generation, prompt: Callable[[Engine], ChatPrompt], params: SamplingParams | None
     ) -> None:
         from engine import SamplingParams  # noqa: PLC0415
 
@@ -272,7 +288,8 @@ class EngineService:
         try:
             if self._engine is None:
                 raise NoModelError("No model is open: choose one in the model list first.")
-            request_id = self._engine.add(encode(self._engine), params or SamplingParams())
+            made = prompt(self._engine)
+            request_id = self._engine.add(made.ids, params or SamplingParams(), made.parser)
         except Exception as error:
             generation.end(_presentable(error, "The request could not be started"))
         else:

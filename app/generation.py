@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections import deque
 from collections.abc import Callable
@@ -12,6 +13,13 @@ if TYPE_CHECKING:
     from engine import Delta
 
 logger = logging.getLogger(__name__)
+
+
+def text_of(delta: Delta) -> str:
+    """What a reader is shown of a delta; a call of a tool that nobody offered is shown as it is."""
+    if delta.call is None:
+        return delta.text
+    return f'\n\n```json\n{json.dumps({"name": delta.call.name})[:-1]}, "arguments": {delta.call.arguments}}}\n```\n'
 
 
 class Generation:

@@ -13,7 +13,7 @@ from app import paths, starter
 from app.commands.chat_options import add_options, engine_config, sampling_params
 from app.commands.chat_session import ChatSession
 from app.commands.chat_terminal import converse, converse_by_lines
-from app.commands.output import write
+from app.commands.output import ReasoningWriter, write
 from app.commands.progress_line import ProgressLine
 from app.jobs import Job
 from app.settings import Settings
@@ -60,7 +60,9 @@ def run(options: argparse.Namespace) -> int:
             answer = session.answer(question, lambda _: None)
             print(json.dumps({**answer.figures(), "load_ms": round(load_ms, 3)}, ensure_ascii=False))
         else:
-            answer = session.answer(question, write)
+            writer = ReasoningWriter()
+            answer = session.answer(question, writer.answer, writer.reasoning)
+            writer.close()
             write("" if answer.text.endswith("\n") else "\n")
     return 0
 

@@ -12,11 +12,13 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from app.commands.progress_line import ProgressLine
+from app.generation import text_of
 from app.jobs import Job
 from engine.errors import NumericalError
 
 if TYPE_CHECKING:
     from engine import Delta, Engine, SamplingParams
+    from engine.chat.chat_prompts import ChatPrompt
 
 
 @dataclass(slots=True)
@@ -25,6 +27,7 @@ class TerminalAnswer:
 
     token_ids: list[int] = field(default_factory=list)
     pieces: list[str] = field(default_factory=list)
+    thoughts: list[str] = field(default_factory=list)
     prompt_tokens: int = 0
     reused_tokens: int = 0
     expert_calls: int = 0
@@ -39,13 +42,18 @@ class TerminalAnswer:
             self.token_ids.append(delta.token_id)
             self.last_s = time.perf_counter()
             self.first_s = self.first_s or self.last_s
-        self.pieces.append(delta.text)
+        (self.thoughts if delta.kind == "reasoning" else self.pieces).append(text_of(delta))
         self.finish_reason = delta.finish_reason or ""
 
     @property
     def text(self) -> str:
         """All that was said."""
         return "".join(self.pieces)
+
+    @property
+    def reasoning(self) -> str:
+        """All that was thought before."""
+        return "".join(self.thoughts)
 
     def figures(self) -> dict[str, Any]:
         """What `--json` prints. Rates are as the user sees them, waiting included."""
@@ -54,6 +62,7 @@ class TerminalAnswer:
         n_read = self.prompt_tokens - self.reused_tokens
         return {
             "text": self.text,
+            "reasoning": self.reasoning,
             "token_ids": self.token_ids,
             "prompt_tokens": self.prompt_tokens,
             "completion_tokens": len(self.token_ids),
@@ -72,29 +81,36 @@ class ChatSession:
         self.engine = engine
         self._params = params
         self._system = system
-        self._turns: list[dict[str, str]] = []
+        self._turns: list[dict[str, Any]] = []
         self.reset()
 
     def reset(self) -> None:
         """Forget the conversation."""
         self._turns = [] if self._system is None else [{"role": "system", "content": self._system}]
 
-    def answer(self, question: str, show: Callable[[str], None]) -> TerminalAnswer:
-        """Ask; `show(text)` is called with each piece. Ctrl-C stops the answer; what there is of it counts.
+    def answer(
+        self, question: str, show: Callable[[str], None], show_reasoning: Callable[[str], None] = lambda _: None
+    ) -> TerminalAnswer:
+        """Ask; `show(text)` is called with each piece, `show_reasoning(text)` with what is thought before it.
+
+        Ctrl-C stops the answer; what there is of it counts.
 
         A question that raises (too long a conversation, say) is not part of the conversation.
         """
         turns = [*self._turns, {"role": "user", "content": question}]
-        prompt_ids = self.engine.chat_template.encode(turns)
-        answer = self._generate(prompt_ids, show)
-        self._turns = [*turns, {"role": "assistant", "content": answer.text}]
+        prompt = self.engine.chat_prompts.prompt(turns)
+        answer = self._generate(prompt, show, show_reasoning)
+        reply = {"role": "assistant", "content": answer.text}
+        self._turns = [*turns, {**reply, "reasoning_content": answer.reasoning} if answer.reasoning else reply]
         return answer
 
-    def _generate(self, prompt_ids: list[int], show: Callable[[str], None]) -> TerminalAnswer:
-        answer = TerminalAnswer(prompt_tokens=len(prompt_ids))
+    def _generate(
+        self, prompt: ChatPrompt, show: Callable[[str], None], show_reasoning: Callable[[str], None]
+    ) -> TerminalAnswer:
+        answer = TerminalAnswer(prompt_tokens=len(prompt.ids))
         calls_before = self.engine.stats().expert_calls
         job = Job("Prompt")
-        deltas = self.engine.generate(prompt_ids, self._params)
+        deltas = self.engine.generate(prompt.ids, self._params, prompt.parser)
         answer.started_s = time.perf_counter()
         with interrupts() as interrupted, ProgressLine(job) as line, closing(deltas):
             for delta in deltas:
@@ -102,15 +118,15 @@ class ChatSession:
                 if interrupted.is_set():
                     answer.finish_reason = "cancelled"
                     break
-                if delta.token_id is None and delta.finish_reason is None:
+                if delta.kind == "prompt":
                     job.report("Reading the prompt", fraction=delta.n_prefilled / max(1, delta.n_prompt_tokens))
                     continue
                 line.close()
                 if delta.finish_reason == "error":
                     raise NumericalError(delta.text)
                 answer.take(delta)
-                if delta.text:
-                    show(delta.text)
+                if text := text_of(delta):
+                    (show_reasoning if delta.kind == "reasoning" else show)(text)
         answer.expert_calls = self.engine.stats().expert_calls - calls_before
         return answer
 

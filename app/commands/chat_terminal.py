@@ -7,7 +7,7 @@ from pathlib import Path
 
 from app import paths
 from app.commands.chat_session import ChatSession, TerminalAnswer
-from app.commands.output import say, write
+from app.commands.output import ReasoningWriter, say, write
 from engine.errors import ColibriError, InvalidRequestError
 
 _PROMPT = "> "
@@ -112,11 +112,14 @@ def save_history(path: Path) -> None:
 
 
 def _answer(session: ChatSession, question: str) -> TerminalAnswer | None:
+    writer = ReasoningWriter()
     try:
-        answer = session.answer(question, write)
+        answer = session.answer(question, writer.answer, writer.reasoning)
     except ColibriError as error:
+        writer.close()
         say(str(error))
         return None
+    writer.close()
     write("\n\n" if not answer.text.endswith("\n") else "\n")
     if answer.finish_reason == "cancelled":
         say("(stopped)")

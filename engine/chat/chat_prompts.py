@@ -21,10 +21,10 @@ _END_TOKENS = 40  # of the prompt, in which an opened reasoning is looked for
 
 @dataclass(frozen=True, slots=True)
 class ChatPrompt:
-    """Token ids, and what takes the answer apart. A prompt is for one answer."""
+    """Token ids, and what takes the answer apart (None: nothing does). A prompt is for one answer."""
 
     ids: list[int]
-    parser: AnswerParser
+    parser: AnswerParser | None
 
 
 class ChatPrompts:

@@ -230,6 +230,24 @@ def test_an_older_file_is_copied_before_it_is_changed_and_a_failed_step_changes_
     copy.close()
 
 
+def test_chats_of_the_first_version_open_and_can_hold_reasoning(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    connection = sqlite3.connect(path, isolation_level=None)
+    chat_schema.migrate(connection, path, chat_schema.MIGRATIONS[:1])
+    connection.execute("INSERT INTO chats (title, created_at, updated_at) VALUES ('old', 1, 1)")
+    connection.execute(
+        "INSERT INTO messages (chat_id, role, content, created_at, state) VALUES (1, 'assistant', 'Yes', 1, 'complete')"
+    )
+    connection.close()
+    store = ChatStore(path)
+    assert (store.message(1).content, store.message(1).reasoning) == ("Yes", "")
+    store.append_text(1, "", reasoning="Hm")
+    store.append_text(1, "!", reasoning="…")
+    assert (store.message(1).content, store.message(1).reasoning) == ("Yes!", "Hm…")
+    assert [hit.excerpt for hit in store.search("Yes!")] and not store.search("Hm…")
+    store.close()
+
+
 def test_damaged_figures_cost_only_themselves(store: ChatStore, path: Path) -> None:
     chat = store.create_chat("fine", sampling={"top_k": 3})
     store.add_message(chat.id, None, "user", "still here")

@@ -9,7 +9,8 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from app.conversation import (
     MessageAdded,
     MessageFinished,
     PromptProgress,
+    ReasoningAdded,
     TextAdded,
     ThreadChanged,
     prompt_messages,
@@ -31,6 +33,8 @@ from app.conversation import (
 from app.engine_service import EngineService
 from app.settings import SamplingSettings, Settings
 from engine import EngineConfig
+from engine.chat import ChatFormat
+from engine.chat.spans import Span
 from engine.errors import InvalidRequestError
 
 pytestmark = [pytest.mark.starter, pytest.mark.asyncio(loop_scope="module")]
@@ -251,6 +255,42 @@ async def test_turns_alternate_whatever_failed_before(store: ChatStore) -> None:
 )
 async def test_a_title_is_the_beginning_of_the_first_message(text: str, title: str) -> None:
     assert title_of(text) == title
+
+
+async def test_reasoning_is_kept_apart_from_the_answer(store: ChatStore, service: EngineService) -> None:
+    conversation, events = start(store, service)
+    with thoughtful(service):
+        answer = await conversation.send("What is the capital of France?")
+    assert (answer.reasoning, answer.content) == ("The capital", "is Paris.")
+    assert store.thread(conversation.chat_id)[1] == answer
+    assert "".join(event.text for event in events if isinstance(event, ReasoningAdded)) == "The capital"
+    assert "".join(event.text for event in events if isinstance(event, TextAdded)) == "is Paris."
+    assert answer.metrics["completion_tokens"] == 8
+    assert 0 <= answer.metrics["thinking_ms"] <= 60_000
+    assert prompt_messages(conversation.chat, conversation.messages)[1] == {
+        "role": "assistant",
+        "content": "is Paris.",
+        "reasoning_content": "The capital",
+    }
+
+
+async def test_reasoning_that_was_stopped_is_kept_and_not_said_again(store: ChatStore, service: EngineService) -> None:
+    conversation, _ = start(store, service, replace(SHORT, sampling=SamplingSettings(temperature=0.0, max_tokens=2)))
+    with thoughtful(service):
+        answer = await conversation.send("What is the capital of France?")
+    assert (answer.reasoning, answer.content) == ("The capital", "")
+    assert [turn["role"] for turn in prompt_messages(conversation.chat, conversation.messages)] == ["user"]
+
+
+@contextmanager
+def thoughtful(service: EngineService) -> Iterator[None]:
+    """The starter model, whose answers begin with reasoning that ends with the words "of France"."""
+    assert service._engine is not None
+    prompts = service._engine.chat_prompts
+    form, prompts.format = prompts.format, ChatFormat("", ())
+    prompts.format.reasoning.append(Span("assistant", "of France"))
+    yield
+    prompts.format = form
 
 
 TALKER = """
