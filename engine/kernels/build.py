@@ -18,6 +18,9 @@ from pathlib import Path
 from typing import Any
 
 FAMILIES = (  # the longest to compile first, so that the processes end together
+    "code_matmul",  # the code_ modules register kernels of the families matmul, repack and embed
+    "code_repack",
+    "code_embed",
     "repack",
     "sampling",
     "walk",
@@ -66,12 +69,12 @@ def build(tier_name: str, folder: Path) -> None:
 
 
 def _groups(kernels: dict[str, Any]) -> list[list[Any]]:
-    """Kernels that share parts, to be compiled by one process: a family, or the matrix products of one weight type."""
+    """Kernels that share parts, to be compiled by one process: a family, or what serves one weight type."""
     groups: dict[str, list[Any]] = {}
     for family in FAMILIES:
         for kernel in kernels.values():
             if kernel.function.__module__ == f"engine.kernels.{family}":
-                name = kernel.name.removesuffix("_f32") if family == "matmul" else family
+                name = kernel.name.removesuffix("_f32") if family in ("matmul", "repack", "embed") else family
                 groups.setdefault(name, []).append(kernel)
     return list(groups.values())
 

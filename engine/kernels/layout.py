@@ -53,7 +53,8 @@ def activation_row_bytes(n_inputs: int) -> int:
 GROUP = 16  # rows of a packed weight matrix that lie together
 ITEM_BYTES = 32  # expert work item: expert, first pair, number of pairs, spare
 
-# bytes of a packed group: {type: (inputs in a block, header bytes, sub-blocks, bytes of each)}; see blocks.py
+# bytes of a packed group: {type: (inputs in a block, header bytes, sub-blocks, bytes of each)}; see blocks.py and, from
+# IQ4_NL on, code_blocks.py
 PACKED_BLOCKS = {
     "F32": (1, 0, 1, 64),
     "F32x8": (8, 0, 1, 256),
@@ -67,10 +68,30 @@ PACKED_BLOCKS = {
     "Q4_K": (256, 64, 8, 288),
     "Q5_K": (256, 64, 8, 352),
     "Q6_K": (256, 32, 8, 416),
+    "IQ4_NL": (32, 0, 1, 288),
+    "MXFP4": (32, 0, 1, 272),
+    "CODES4": (256, 64, 8, 272),
+    "CODES3": (256, 64, 8, 224),
+    "Q2_K": (256, 64, 8, 160),
 }
+# types of the file that are packed into a layout which serves several
+_SHARED_LAYOUTS = {
+    **dict.fromkeys(("IQ4_XS", "IQ3_XXS", "IQ3_S"), "CODES4"),
+    **dict.fromkeys(("Q3_K", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ1_S", "IQ1_M"), "CODES3"),
+    **dict.fromkeys(("TQ1_0", "TQ2_0"), "Q2_K"),
+}
+PACKED_BLOCKS |= {name: PACKED_BLOCKS[shared] for name, shared in _SHARED_LAYOUTS.items()}
+# places in the header of CODES3 and CODES4
+CODE_TABLE, CODE_FACTOR, CODE_OFFSET, CODE_HEADER_BYTES = 32, 48, 52, 64
 NARROW_ROWS = 8  # a float32 matrix of so few rows (the router of eight experts) is packed as F32x8
 TILE_BYTES = 8192  # before the unpacked weights: the tile configuration and room for results
 FLOAT_TYPES = ("F32", "F32x8", "F16", "BF16")
+
+
+def matmul_kernel(type_name: str, *, floats: bool = False) -> str:
+    """The kernel that multiplies weights of the type, packed, with rounded activations or with float32 ones."""
+    name = f"matmul_{_SHARED_LAYOUTS.get(type_name, type_name)}"
+    return f"{name}_f32" if floats and type_name not in FLOAT_TYPES else name
 
 
 def packed_group_bytes(type_name: str, n_inputs: int) -> int:

@@ -37,6 +37,7 @@ _QUEUE = bytes(range(256))  # numbers of work for the build processes (see build
 _log = logging.getLogger(__name__)
 _C_LIBRARY = ctypes.CDLL(ctypes.util.find_library("m") or None)  # libm, and through it libc
 _SOURCES = Path(__file__).parent
+_DATA_SOURCES = [_SOURCES.parent / "gguf" / name for name in ("codebooks.py", "expansions/tables.py")]  # in kernels too
 _ENTRY_KEYS = {"symbol", "sha256", "operands"}
 _ENTRY = ctypes.CFUNCTYPE(
     ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64
@@ -166,7 +167,7 @@ def _writable_cache_root() -> Path:
 
 def _folder_name(tier: Tier) -> str:
     digest = hashlib.sha256()
-    for source in sorted(_SOURCES.glob("*.py")):
+    for source in (*sorted(_SOURCES.glob("*.py")), *_DATA_SOURCES):
         digest.update(source.name.encode() + b"\0" + source.read_bytes())
     for fact in (version("numba"), version("llvmlite"), tier.cpu_name, tier.features, platform.machine()):
         digest.update(fact.encode() + b"\0")

@@ -57,6 +57,8 @@ load_f32 = define(types.float32, (_address,), lambda b, p: load_unaligned(b, p, 
 load_f64 = define(types.float64, (_address,), lambda b, p: load_unaligned(b, p, F64))
 load_f16 = define(types.float32, (_address,), lambda b, p: _half_bits_to_float(b, load_unaligned(b, p, I16)))
 load_bf16 = define(types.float32, (_address,), lambda b, p: _bfloat_bits_to_float(b, load_unaligned(b, p, I16)))
+half_of_bits = define(types.float32, (types.int64,), lambda b, v: _half_bits_to_float(b, b.trunc(v, I16)))
+float_of_bits = define(types.float32, (types.int64,), lambda b, v: b.bitcast(b.trunc(v, I32), F32))
 
 
 def _store_truncated(element: ir.Type) -> Any:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from engine.batch import Batch
 from engine.config import EngineConfig
-from engine.kernels.layout import TILE_ROWS, unpacked_bytes
+from engine.kernels.layout import TILE_ROWS, matmul_kernel, unpacked_bytes
 from engine.kernels.library import KernelLibrary
 from engine.memory import Memory
 from engine.models.hyperparameters import Hyperparameters
@@ -181,7 +181,7 @@ class Parts(Workspace):
         items: int = 0,
     ) -> None:
         takes_rounded = not matrix.is_float and bool(x.rounded)
-        kernel = f"matmul_{matrix.type_name}" + ("" if matrix.is_float or takes_rounded else "_f32")
+        kernel = matmul_kernel(matrix.type_name, floats=not takes_rounded)
         chunk_bytes = matrix.n_bytes // (self._n_workers * _CHUNKS_PER_WORKER)
         chunk_bytes = min(max(chunk_bytes, _LEAST_CHUNK_BYTES), _MOST_CHUNK_BYTES)
         groups_per_chunk = min(max(1, chunk_bytes // matrix.group_bytes), matrix.n_groups)

@@ -149,17 +149,17 @@ def test_a_tensor_of_another_shape_is_named_with_both_shapes(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("tensor", ["token_embd.weight", "blk.0.attn_q.weight", "blk.0.attn_norm.weight"])
 def test_a_tensor_type_without_kernels_is_named(tmp_path: Path, tensor: str) -> None:
-    def as_q2_k(stored: StoredTensor) -> list[StoredTensor]:
+    def as_nvfp4(stored: StoredTensor) -> list[StoredTensor]:
         name, _, data = stored
         if name != tensor:
             return [stored]
         n_inputs = 256
         n_rows = 1 if data.ndim == 1 else len(data)
-        blocks = np.zeros((n_rows, n_inputs // 256 * 84), np.uint8)
-        return [(name, GGMLQuantizationType.Q2_K, blocks[0] if data.ndim == 1 else blocks)]
+        blocks = np.zeros((n_rows, n_inputs // 64 * 36), np.uint8)
+        return [(name, GGMLQuantizationType.NVFP4, blocks[0] if data.ndim == 1 else blocks)]
 
-    write_copy(SourceFile.open(model_path(LLAMA)), tmp_path / "model.gguf", as_q2_k)
-    assert_refused(tmp_path / "model.gguf", UnsupportedModelError, "Q2_K")
+    write_copy(SourceFile.open(model_path(LLAMA)), tmp_path / "model.gguf", as_nvfp4)
+    assert_refused(tmp_path / "model.gguf", UnsupportedModelError, "NVFP4")
 
 
 def vocabulary_cut(n: int) -> Callable[[Path], Path]:

@@ -19,13 +19,13 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.gguf.expansions import EXPANSIONS
 from tests.support.gguf_copy import SourceFile, split_experts, write_copy
 
 COMPACT = Path(__file__).parents[1] / "data" / "fixtures"
 PROMPTS = ("p0", "p1", "p2")
 ARCHITECTURES = frozenset({"llama", "qwen2", "qwen2moe", "qwen3moe", "olmoe", "deepseek", "granitemoe"})
-# Q5_0 is in the list because llama.cpp's Q4_K_M falls back to it where a row is no multiple of 256 (qwen2_moe here).
-TENSOR_TYPES = frozenset({"F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q4_K", "Q5_K", "Q6_K"})
+TENSOR_TYPES = frozenset(tensor_type.name for tensor_type in EXPANSIONS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from engine.kernels.layout import (
     unpacked_bytes,
 )
 from engine.kernels.library import KernelLibrary
+from tests.support.random_blocks import RANDOM_BLOCKS, set_scales
 
 Array = np.ndarray[Any, Any]
 TYPES = [name for name in PACKED_BLOCKS if name in TensorType.__members__]
@@ -69,9 +70,14 @@ def random_weights(rng: np.random.Generator, type_name: str, n_rows: int, n_inpu
             return (values.view(np.uint32) >> 16).astype(np.uint16).view(np.uint8)
         return values.astype(np.float16 if type_name == "F16" else np.float32).view(np.uint8)
     blocks = rng.integers(0, 256, (n_rows * n_inputs // kind.block_size, kind.block_bytes), np.uint8)
-    for field in _HALF_FIELDS.get(type_name, (0,)):
-        halves = (rng.standard_normal(len(blocks)) * 0.01).astype(np.float16)
-        blocks[:, field : field + 2] = halves.view(np.uint8).reshape(-1, 2)
+    if kind == TensorType.MXFP4:
+        blocks[:, 0] = rng.integers(119, 125, len(blocks))  # powers of two around 0.01
+    elif kind in RANDOM_BLOCKS:
+        set_scales(kind, blocks, rng.standard_normal(len(blocks)).astype(np.float32) * 0.01)
+    else:
+        for field in _HALF_FIELDS.get(type_name, (0,)):
+            halves = (rng.standard_normal(len(blocks)) * 0.01).astype(np.float16)
+            blocks[:, field : field + 2] = halves.view(np.uint8).reshape(-1, 2)
     return blocks.reshape(n_rows, -1)
 
 

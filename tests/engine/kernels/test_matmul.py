@@ -7,7 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine.kernels.layout import FLOAT_TYPES, ITEM_BYTES, unpacked_bytes
+from engine.gguf import TensorType
+from engine.kernels.layout import FLOAT_TYPES, ITEM_BYTES, matmul_kernel, unpacked_bytes
 from engine.kernels.library import KernelLibrary
 from tests.engine.kernels.operands import (
     QUANTISED,
@@ -21,6 +22,7 @@ from tests.engine.kernels.operands import (
     repack,
     values_of,
 )
+from tests.support.random_blocks import RANDOM_BLOCKS, set_scales
 
 EACH_TYPE = pytest.mark.parametrize("type_name", TYPES)
 EACH_QUANTISED = pytest.mark.parametrize("type_name", QUANTISED)
@@ -57,7 +59,7 @@ def test_the_only_error_is_the_rounding_of_the_activations(
     # minima make the float parts larger than the weight itself: their rounding counts against scale * q and minimum
     float_slack = 1e-5 * largest @ np.maximum(magnitudes, magnitudes.max(-1, keepdims=True)).T
 
-    out = matmul(library, f"matmul_{type_name}", packed, rounded, n_inputs, unit=n_tokens)[:, :n_rows]
+    out = matmul(library, matmul_kernel(type_name), packed, rounded, n_inputs, unit=n_tokens)[:, :n_rows]
 
     error = np.abs(out - x.astype(np.float64) @ weights.T.astype(np.float64))
     assert (error <= half_steps @ magnitudes.T + float_slack).all()
@@ -67,7 +69,7 @@ def test_the_only_error_is_the_rounding_of_the_activations(
 def test_float_activations_are_multiplied_to_five_digits(library: KernelLibrary, type_name: str) -> None:
     n_rows, n_inputs = 70, 512
     packed, x, _, weights = product_and_reference(library, type_name, n_rows, n_inputs, 6)
-    name = f"matmul_{type_name}" if type_name in FLOAT_TYPES else f"matmul_{type_name}_f32"
+    name = matmul_kernel(type_name, floats=True)
 
     out = matmul(library, name, packed, x, n_inputs, unit=4)[:, :n_rows]
 
@@ -81,7 +83,7 @@ def test_a_row_is_the_same_bits_alone_and_among_others(
     library: KernelLibrary, type_name: str, n_rows: int, row_chunks: int
 ) -> None:
     packed, _, x, _ = product_and_reference(library, type_name, n_rows, 512, 7)
-    name = f"matmul_{type_name}"
+    name = matmul_kernel(type_name)
 
     alone = matmul(library, name, packed, x, 512, unit=1)
 
@@ -103,17 +105,24 @@ def test_integer_parts_are_exact(library: KernelLibrary, type_name: str) -> None
     expected = x.astype(np.float64) @ values_of(type_name, data, n_inputs).astype(np.float64).T
 
     for unit in (1, 3):
-        out = matmul(library, f"matmul_{type_name}", packed, rounded, n_inputs, unit=unit)
+        out = matmul(library, matmul_kernel(type_name), packed, rounded, n_inputs, unit=unit)
         np.testing.assert_array_equal(out, expected)
 
 
 def weights_are_whole(type_name: str, data: Array) -> None:
-    """Set the scales of random weights to one and their minima to whole numbers."""
-    block_bytes = {"Q8_0": 34, "Q4_0": 18, "Q4_1": 20, "Q5_0": 22, "Q5_1": 24, "Q4_K": 144, "Q5_K": 176, "Q6_K": 210}
-    blocks = data.reshape(-1, block_bytes[type_name])
+    """Set the scales of random weights to one and their minima to whole numbers, so small that sums stay exact."""
+    kind = TensorType[type_name]
+    blocks = data.reshape(-1, kind.block_bytes)
     one, minus_three = np.float16(1).tobytes(), np.float16(-3).tobytes()
+    if kind == TensorType.MXFP4:
+        blocks[:, 0] = 128
+    elif kind in RANDOM_BLOCKS:
+        set_scales(kind, blocks, np.full(len(blocks), 2 if kind == TensorType.Q2_K else 1, np.float32))
+        if kind == TensorType.IQ4_XS:
+            blocks[:, 2:4] = 0xAA  # scales of 0 to 15
+        return
     blocks[:, 208:210] = np.frombuffer(one, np.uint8) if type_name == "Q6_K" else blocks[:, 208:210]
-    if type_name != "Q6_K":
+    if type_name not in ("Q6_K", "MXFP4"):
         blocks[:, 0:2] = np.frombuffer(one, np.uint8)
     if type_name in ("Q4_1", "Q5_1"):
         blocks[:, 2:4] = np.frombuffer(minus_three, np.uint8)
@@ -125,7 +134,7 @@ def weights_are_whole(type_name: str, data: Array) -> None:
 def test_bias_and_rows_at_once(library: KernelLibrary, type_name: str) -> None:
     packed, _, x, _ = product_and_reference(library, type_name, 40, 256, 21)
     bias = np.random.default_rng(5).standard_normal(48).astype(np.float32)
-    name = f"matmul_{type_name}"
+    name = matmul_kernel(type_name)
 
     plain = matmul(library, name, packed, x, 256, unit=1)
     biased = matmul(library, name, packed, x, 256, unit=21, bias=bias)
@@ -156,7 +165,7 @@ def test_expert_items_use_the_matrix_and_the_rows_that_they_name(library: Kernel
 
     for chunk in range(len(items) * row_chunks):
         library.run(
-            f"matmul_{type_name}",
+            matmul_kernel(type_name),
             chunk,
             at(scratch),
             weights=at(slots),
@@ -178,7 +187,7 @@ def test_expert_items_use_the_matrix_and_the_rows_that_they_name(library: Kernel
         )
 
     for pair, expert in enumerate([1, 1, 1, 1, 3, 3]):
-        expected = matmul(library, f"matmul_{type_name}", matrices[expert][0], x, n_inputs)[pair]
+        expected = matmul(library, matmul_kernel(type_name), matrices[expert][0], x, n_inputs)[pair]
         np.testing.assert_array_equal(out[pair], expected)
 
 
@@ -190,20 +199,21 @@ def test_a_bad_activation_spoils_its_row_and_no_other(library: KernelLibrary, ty
     x = rng.standard_normal((3, 256), np.float32)
     x[1, 77] = bad
     for unit in (1, 3):
-        out = matmul(library, f"matmul_{type_name}", packed, kernel_input(library, type_name, x), 256, unit=unit)
+        out = matmul(library, matmul_kernel(type_name), packed, kernel_input(library, type_name, x), 256, unit=unit)
         assert np.isfinite(out[[0, 2]]).all()
         assert not np.isfinite(out[1]).any()
 
 
-@pytest.mark.parametrize("name", [f"matmul_{t}" for t in TYPES] + [f"matmul_{t}_f32" for t in QUANTISED])
-def test_tiers_agree_closely(libraries: list[KernelLibrary], name: str) -> None:
-    type_name = name.removeprefix("matmul_").removesuffix("_f32")
+@EACH_TYPE
+@pytest.mark.parametrize("floats", [False, True])
+def test_tiers_agree_closely(libraries: list[KernelLibrary], type_name: str, floats: bool) -> None:
+    name = matmul_kernel(type_name, floats=floats)
     rng = np.random.default_rng(8)
     data = random_weights(rng, type_name, 64, 1024)
     x = rng.standard_normal((4, 1024), np.float32)
     results = []
     for library in libraries:
-        given_x = x if name.endswith("_f32") else kernel_input(library, type_name, x)
+        given_x = x if floats else kernel_input(library, type_name, x)
         packed = repack(library, type_name, data, 1024)
         results.append(matmul(library, name, packed, given_x, 1024, unit=4))
     for other in results[1:]:

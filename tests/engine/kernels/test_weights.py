@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.kernels.layout import FLOAT_TYPES
+from engine.kernels.layout import matmul_kernel
 from engine.kernels.library import KernelLibrary
 from tests.engine.kernels.operands import TYPES, at, matmul, random_weights, repack, values_of
 
@@ -41,7 +41,7 @@ def test_a_packed_matrix_holds_the_files_exact_values(library: KernelLibrary, ty
     n_inputs = 256
     data = random_weights(np.random.default_rng(n_rows), type_name, n_rows, n_inputs)
     packed = repack(library, type_name, data, n_inputs, groups_per_chunk=2)
-    name = f"matmul_{type_name}" if type_name in FLOAT_TYPES else f"matmul_{type_name}_f32"
+    name = matmul_kernel(type_name, floats=True)
 
     weights = matmul(library, name, packed, np.eye(n_inputs, dtype=np.float32), n_inputs, unit=64).T
 
