@@ -1,0 +1,87 @@
+"""`colibri convert`: makes a GGUF file of a checkpoint as it is published (safetensors with config.json)."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from pathlib import Path
+
+from app.commands.progress_line import ProgressLine
+from app.conversion import Converted, convert
+from app.jobs import Job
+from engine.convert import ConversionOptions
+from engine.gguf.tensor_types import TensorType
+
+_TYPES = {"auto": None, "f32": TensorType.F32, "f16": TensorType.F16, "bf16": TensorType.BF16}
+_ROUTER_TYPES = {"fp32": TensorType.F32, "fp16": TensorType.F16, "bf16": TensorType.BF16}
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the sub-command `convert`."""
+    parser = subparsers.add_parser(
+        "convert",
+        help="make a GGUF file of a published checkpoint",
+        description="Make a GGUF file of a checkpoint: a folder with config.json, safetensors files and a tokenizer, "
+        "or one safetensors file with those beside it. Everything is checked before anything is written.",
+    )
+    parser.add_argument("model_path", type=Path, metavar="MODEL", help="the checkpoint's folder, or its file")
+    parser.add_argument(
+        "-o",
+        "--output-path",
+        type=Path,
+        metavar="FILE",
+        help="the file to write (default: here, named after the model)",
+    )
+    parser.add_argument(
+        "--type", choices=_TYPES, default="auto", help="of the matrices (default: what most of the checkpoint has)"
+    )
+    parser.add_argument(
+        "--router-precision", choices=_ROUTER_TYPES, default="fp32", help="of the routers (default: %(default)s)"
+    )
+    parser.add_argument("--expert-count", type=int, metavar="N", help="how many experts the checkpoint must have")
+    parser.add_argument(
+        "--top-k", type=int, metavar="K", help="experts for each token, instead of the checkpoint's own"
+    )
+    parser.add_argument("--name", help="the model's name (default: from the folder's)")
+    parser.add_argument("--replace", action="store_true", help="replace a file that is there already")
+    parser.add_argument("--dry-run", action="store_true", help="check everything, write nothing")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Convert, and say what was made."""
+    wanted = ConversionOptions(
+        type=_TYPES[options.type],
+        router_type=_ROUTER_TYPES[options.router_precision],
+        expert_count=options.expert_count,
+        top_k=options.top_k,
+        name=options.name,
+    )
+    job = Job("Conversion")
+    with ProgressLine(job):
+        done = job.run_blocking(
+            lambda job: convert(
+                job,
+                options.model_path,
+                options.output_path,
+                wanted,
+                replace=options.replace,
+                dry_run=options.dry_run,
+            )
+        )
+    print(_described(done))
+    if done.path is not None:
+        print(done.path)
+    return 0
+
+
+def _described(done: Converted) -> str:
+    """One line: name, architecture, parameters, experts, type and size."""
+    plan = done.plan
+    keys = {name: entry.value for name, entry in plan.metadata.items()}
+    n_parameters = sum(math.prod(tensor.shape) for tensor in plan.tensors)
+    parts = [f"{keys['general.name']}: {plan.architecture}", f"{n_parameters / 1e6:,.1f} million parameters"]
+    if n_experts := keys.get(f"{plan.architecture}.expert_count"):
+        parts.append(f"{n_experts} experts, {keys[f'{plan.architecture}.expert_used_count']} for each token")
+    parts += [f"{len(plan.tensors)} tensors", f"{plan.type.name}, {plan.n_bytes / 1e6:,.1f} MB"]
+    return ", ".join(parts)

@@ -1,0 +1,85 @@
+"""Converting a published checkpoint into a GGUF file as a job: checked, with progress, whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.jobs import Job
+from engine.convert import Checkpoint, ConversionOptions, ConversionPlan, plan_conversion, write_gguf
+from engine.errors import ColibriError
+
+_SPARE_BYTES = 50 << 20  # what must stay free on the disk, the file's header included
+
+
+class ConversionError(ColibriError):
+    """A conversion that cannot be written where it should."""
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """What a conversion gives: the plan, and the file unless it was only looked at."""
+
+    plan: ConversionPlan
+    path: Path | None
+
+
+def convert(
+    job: Job,
+    source: Path,
+    target: Path | None = None,
+    options: ConversionOptions | None = None,
+    *,
+    replace: bool = False,
+    dry_run: bool = False,
+) -> Converted:
+    """Convert the checkpoint at `source` to the file `target`, by default in the present folder, named after the model.
+
+    With `dry_run` everything is checked and nothing written. Raises ColibriError before anything is written if the
+    checkpoint contradicts itself or the options, if `target` is there already (unless `replace`), or if the disk is
+    too full; JobCancelledError after a cancel, which leaves nothing behind.
+    """
+    job.report("checking the checkpoint")
+    with Checkpoint.open(source) as checkpoint:
+        plan = plan_conversion(checkpoint, options)
+        target = default_target(source, plan) if target is None else target
+        _check_target(target, plan, replace=replace)
+        job.check()
+        if dry_run:
+            return Converted(plan, None)
+        job.report("writing", done_bytes=0, total_bytes=plan.n_bytes)
+
+        def progress(done_bytes: int, tensor: str) -> None:
+            job.check()
+            job.report(done_bytes=done_bytes)
+
+        try:
+            return Converted(plan, write_gguf(plan, target, progress))
+        except OSError as error:
+            raise ConversionError(
+                f"{target}: the file could not be written: {error.strerror}. Free some space, or choose another folder."
+            ) from error
+
+
+def default_target(source: Path, plan: ConversionPlan) -> Path:
+    """`Qwen3-30B-A3B-BF16.gguf` in the present folder, for a folder of that name."""
+    folder = source if source.is_dir() else source.parent
+    return Path(f"{folder.resolve().name}-{plan.type.name}.gguf")
+
+
+def _check_target(target: Path, plan: ConversionPlan, *, replace: bool) -> None:
+    if target.is_dir():
+        raise ConversionError(f"{target}: expected the name of a file to write, found a folder. Name the file too.")
+    if target.exists() and not replace:
+        raise ConversionError(f"{target}: the file is there already. Choose another name, or say --replace.")
+    folder = next(parent for parent in target.absolute().parents if parent.is_dir())
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ConversionError(f"{folder}: this folder cannot be written to. Choose another one.")
+    free_bytes = shutil.disk_usage(folder).free
+    if free_bytes < plan.n_bytes + _SPARE_BYTES:
+        raise ConversionError(
+            f"{folder}: expected {(plan.n_bytes + _SPARE_BYTES) / 1e9:.2f} GB of free disk, found "
+            f"{free_bytes / 1e9:.2f}. Free some, or choose a folder on another disk."
+        )
