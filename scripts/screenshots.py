@@ -56,6 +56,14 @@ CHINESE = """蜂鸟能够悬停，是因为它的翅膀在前后两个方向上�
 
 > 它也是唯一能够倒着飞的鸟。
 """
+THOUGHT = """The word is *strawberry*. I go through its letters:
+
+1. s, t, **r** makes one
+2. a, w, b, e, **r**, **r** makes two more
+3. y
+
+So there are three. Twice in a row, and once at the beginning, which is easily missed.
+"""
 
 
 @dataclass
@@ -124,6 +132,13 @@ def open_chat_menu(desktop: VirtualDesktop) -> None:
     time.sleep(0.5)
 
 
+def unfold(desktop: VirtualDesktop) -> None:
+    """Open the reasoning of the last answer; that of the first one stays folded."""
+    desktop.click(340, 384)
+    desktop.run("xdotool", "mousemove", "1000", "700")
+    time.sleep(0.7)
+
+
 def ask(desktop: VirtualDesktop) -> None:
     desktop.type("Write a long story about a hummingbird that learns to code.")
     desktop.key("Return")
@@ -156,6 +171,9 @@ SCENES = {
     ),
     "experts-light": Scene({"theme": "light"}, chat=None, act=ask, moe=True),
     "experts-dark": Scene({"theme": "dark"}, chat=None, act=ask, moe=True),
+    "reasoning-light": Scene({"theme": "light"}, chat="Letters of a fruit", act=unfold),
+    "reasoning-dark": Scene({"theme": "dark"}, chat="Letters of a fruit", act=unfold),
+    "reasoning-chinese": Scene({"theme": "light", "language": "zh_CN"}, chat="Letters of a fruit", act=unfold),
     "streaming": Scene({"theme": "light"}, chat=None, act=ask),
 }
 
@@ -168,8 +186,10 @@ def add_chat(store: ChatStore, title: str, turns: list[str], *, error: str = "",
             parent = store.add_message(chat.id, parent, "user", text).id
             continue
         message = store.add_message(chat.id, parent, "assistant", text, state="streaming")
+        if title == "Letters of a fruit":
+            store.append_text(message.id, "", reasoning=THOUGHT)
         is_failed = bool(error) and number == len(turns) - 1
-        state, metrics = ("error", {"error": error}) if is_failed else ("complete", {})
+        state, metrics = ("error", {"error": error}) if is_failed else ("complete", {"thinking_ms": 8400})
         parent = store.finish_message(message.id, state, metrics=metrics).id
     return chat.id
 
@@ -180,6 +200,16 @@ def fill(home: Path, scene: Scene) -> None:
     store = ChatStore(paths.chats_db())
     ids = {}
     for title, turns, error in (
+        (
+            "Letters of a fruit",
+            [
+                "How many times is the letter r in strawberry?",
+                "Three times.",
+                "Sure?",
+                "Yes: st**r**awbe**rr**y has **three**.",
+            ],
+            "",
+        ),
         ("Letter to the landlord", ["Help me write to my landlord.", "Gladly."], ""),
         ("Everything about hovering", ["Tell me everything about hovering.", long_text()], ""),
         (

@@ -36,6 +36,14 @@ def duration(ms: float) -> str:
     return QCoreApplication.translate("Format", "{s} s").format(s=QLocale().toString(ms / 1000, "f", 1))
 
 
+def rough_duration(ms: float) -> str:
+    """A time that was long enough to be noticed, in whole units: "8 s" or "2 min 5 s"."""
+    minutes, seconds = divmod(round(ms / 1000), 60)
+    if minutes:
+        return QCoreApplication.translate("Format", "{m} min {s} s").format(m=minutes, s=seconds)
+    return QCoreApplication.translate("Format", "{s} s").format(s=seconds)
+
+
 def brief(text: str, n_characters: int = 320, n_lines: int = 4) -> str:
     """The beginning of a long text, with an ellipsis where something is left out."""
     lines = text.strip().split("\n")

@@ -219,6 +219,10 @@
             <translation>{s} 秒</translation>
         </message>
         <message>
+            <source>{m} min {s} s</source>
+            <translation>{m} 分 {s} 秒</translation>
+        </message>
+        <message>
             <source>{n} s left</source>
             <translation>剩余 {n} 秒</translation>
         </message>
@@ -541,6 +545,33 @@
         <message>
             <source>Message text</source>
             <translation>消息文本</translation>
+        </message>
+    </context>
+    <context>
+        <name>ReasoningView</name>
+        <message>
+            <source>Reasoning</source>
+            <translation>思考过程</translation>
+        </message>
+        <message>
+            <source>Thinking…</source>
+            <translation>思考中…</translation>
+        </message>
+        <message>
+            <source>Thought for {time}</source>
+            <translation>思考了 {time}</translation>
+        </message>
+        <message>
+            <source>Thought briefly</source>
+            <translation>略作思考</translation>
+        </message>
+        <message>
+            <source>Hide the reasoning</source>
+            <translation>隐藏思考过程</translation>
+        </message>
+        <message>
+            <source>Show the reasoning</source>
+            <translation>显示思考过程</translation>
         </message>
     </context>
     <context>

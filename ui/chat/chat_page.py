@@ -17,6 +17,7 @@ from app.conversation import (
     MessageAdded,
     MessageFinished,
     PromptProgress,
+    ReasoningAdded,
     TextAdded,
     ThreadChanged,
 )
@@ -59,6 +60,7 @@ class ChatPage(QWidget):
         self._first_token_s = 0.0
         self._n_pieces = 0
         self._n_prompt_tokens = 0
+        self._thought_ms = 0.0
         self._build()
 
     def _build(self) -> None:
@@ -274,6 +276,8 @@ class ChatPage(QWidget):
                 self.context_changed.emit(n_prompt_tokens)
             case TextAdded(message_id, text):
                 self._on_text(message_id, text)
+            case ReasoningAdded(message_id, text):
+                self._on_text(message_id, reasoning=text)
             case MessageFinished(message):
                 before = self.view.message(message.id)
                 if before is not None:
@@ -291,12 +295,20 @@ class ChatPage(QWidget):
                 self.show_title()
                 self._show_busy()
 
-    def _on_text(self, message_id: int, text: str) -> None:
+    def _on_text(self, message_id: int, text: str = "", *, reasoning: str = "") -> None:
         before = self.view.message(message_id)
         if before is None:
             return
-        self.view.change(message_id, state=MessageState.STREAMING, text=before.text + text)
         now_s = perf_counter()
+        if not before.text and text:
+            self._thought_ms = (now_s - self._first_token_s) * 1e3 if before.reasoning else 0.0
+        self.view.change(
+            message_id,
+            state=MessageState.STREAMING,
+            text=before.text + text,
+            reasoning=before.reasoning + reasoning,
+            thinking_ms=self._thought_ms,
+        )
         self._n_pieces += 1
         if self._n_pieces == 1:
             self._first_token_s = now_s

@@ -56,6 +56,7 @@ class ConversationView(QAbstractScrollArea):
         self._follows = True
         self._is_adjusting = False
         self._dirty: set[int] = set()
+        self._unfolded: set[int] = set()  # messages whose reasoning is shown
         self.prepare: Callable[[ShownMessage], ShownMessage] = lambda message: message
         self._update = Throttle(self._apply_updates, _UPDATE_MS, self)
         self._jump = IconButton("arrow-down", self.tr("Jump to latest"), self, size=34, icon_size=17, kind="round")
@@ -259,7 +260,22 @@ class ConversationView(QAbstractScrollArea):
         view.regenerate_requested.connect(self.regenerate_requested)
         view.edit_requested.connect(self.edit_requested)
         view.branch_requested.connect(self.branch_requested)
+        view.reasoning_toggled.connect(self.unfold_reasoning)
+        view.set_unfolded(message.id in self._unfolded)
         return view
+
+    def unfold_reasoning(self, message_id: int, is_unfolded: bool) -> None:
+        """Show a message's reasoning, or only that there is some; its line stays where it is on the screen."""
+        (self._unfolded.add if is_unfolded else self._unfolded.discard)(message_id)
+        number = self._index.get(message_id)
+        if number is None:
+            return
+        row = self._rows[number]
+        if row.view is not None:
+            row.view.set_unfolded(is_unfolded)
+        row.width = 0
+        self._follows = self._follows and row.message.state.is_live
+        self._relayout(self._anchor())
 
     def _drop(self, row: _Row) -> None:
         if row.view is not None:

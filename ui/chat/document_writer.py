@@ -67,6 +67,7 @@ class DocumentWriter:
 
     document: QTextDocument
     text_size: float = 15
+    color: str = "text"  # a token of the theme
     _lists: list[_ListLevel] = field(default_factory=list)
     _quotes: int = 0
     _is_empty: bool = True
@@ -193,7 +194,7 @@ class DocumentWriter:
         char.setFont(theme.font(size, QFont.Weight.DemiBold if is_strong else QFont.Weight.Normal))
         char.setFontItalic(self._emphasis > 0)
         char.setFontStrikeOut(self._struck > 0)
-        char.setForeground(QBrush(theme.color("text_muted" if self._quotes else "text")))
+        char.setForeground(QBrush(theme.color("text_muted" if self._quotes else self.color)))
         if self._link:
             char.setForeground(QBrush(theme.color("link")))
             char.setToolTip(self._link)

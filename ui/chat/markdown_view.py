@@ -35,9 +35,9 @@ class MarkdownView(QWidget):
     segment of its own until it is finished.
     """
 
-    def __init__(self, parent: QWidget | None = None, text_size: float = 15) -> None:
+    def __init__(self, parent: QWidget | None = None, text_size: float = 15, *, color: str = "text") -> None:
         super().__init__(parent)
-        self._text_size = text_size
+        self._text_size, self._color = text_size, color
         self._stream = MarkdownStream()
         self._segments: list[ProseView | CodeView] = []
         self._open: ProseView | CodeView | None = None
@@ -139,7 +139,7 @@ class MarkdownView(QWidget):
         return view
 
     def _new_prose(self) -> ProseView:
-        view = ProseView(self, self._text_size)
+        view = ProseView(self, self._text_size, color=self._color)
         self.selection.add(view)
         view.show()
         return view

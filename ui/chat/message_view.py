@@ -10,10 +10,11 @@ from ui.chat.action_row import ActionRow
 from ui.chat.markdown_view import MarkdownView
 from ui.chat.message_states import ErrorBox, ProgressRow
 from ui.chat.prose_view import ProseView
+from ui.chat.reasoning_view import ReasoningView
 from ui.chat.shown_message import MessageState, ShownMessage
 from ui.theme import current_theme
 
-GUTTER = 6  # room beside the text for the actions' own padding
+GUTTER = 6  # room beside the text for the own padding of actions and the like
 _BUBBLE_PADDING_X, _BUBBLE_PADDING_Y, _BUBBLE_RADIUS = 15, 10, 16
 _BUBBLE_SHARE = 0.82
 _ACTIONS_HEIGHT, _GAP_BELOW_USER, _GAP_BELOW_ANSWER, _PROGRESS_HEIGHT = 28, 2, 24, 26
@@ -25,6 +26,7 @@ class MessageView(QWidget):
     regenerate_requested = Signal(int)
     edit_requested = Signal(int)
     branch_requested = Signal(int, int)
+    reasoning_toggled = Signal(int, bool)
 
     def __init__(self, message: ShownMessage, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -36,6 +38,8 @@ class MessageView(QWidget):
             self._text.copy_requested.connect(self._text.copy)
         else:
             self._text = MarkdownView(self)
+        self._reasoning: ReasoningView | None = None
+        self._is_unfolded = False
         self._progress: ProgressRow | None = None
         self._error: ErrorBox | None = None
         self._actions: ActionRow | None = None  # made when it is first seen: it costs as much as all the rest
@@ -93,6 +97,7 @@ class MessageView(QWidget):
             else:
                 self._text.set_plain_text(message.text)
         self._text.setVisible(bool(message.text))
+        self._show_reasoning(message)
         self._show_progress(message)
         self._show_error(message)
         if self._actions is not None:
@@ -101,8 +106,28 @@ class MessageView(QWidget):
         author = self.tr("You") if message.is_user else self.tr("Answer")
         self.setAccessibleName(f"{author}: {message.text[:200]}")
 
+    @property
+    def reasoning(self) -> ReasoningView | None:
+        """The part above the answer; None where the model did not reason."""
+        return self._reasoning
+
+    def set_unfolded(self, is_unfolded: bool) -> None:
+        """Whether the whole reasoning is shown, now or when there is any."""
+        self._is_unfolded = is_unfolded
+        if self._reasoning is not None:
+            self._reasoning.set_unfolded(is_unfolded)
+
+    def _show_reasoning(self, message: ShownMessage) -> None:
+        if message.reasoning and self._reasoning is None:
+            self._reasoning = ReasoningView(self)
+            self._reasoning.set_unfolded(self._is_unfolded)
+            self._reasoning.toggled.connect(lambda unfolds: self.reasoning_toggled.emit(self._message.id, unfolds))
+            self._reasoning.show()
+        if self._reasoning is not None:
+            self._reasoning.show_message(message)
+
     def _show_progress(self, message: ShownMessage) -> None:
-        is_waiting = message.state.is_live and not message.text
+        is_waiting = message.state.is_live and not message.text and not message.reasoning
         if is_waiting and self._progress is None:
             self._progress = ProgressRow(self)
         if self._progress is not None:
@@ -153,9 +178,7 @@ class MessageView(QWidget):
         QGuiApplication.clipboard().setText(self._message.text)
 
     def selected_text(self) -> str:
-        if isinstance(self._text, MarkdownView):
-            return self._text.selected_text()
-        return self._text.selected_text()
+        return self._text.selected_text() or ("" if self._reasoning is None else self._reasoning.selected_text())
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         menu = QMenu(self)
@@ -199,9 +222,12 @@ class MessageView(QWidget):
     def _place_answer(self, width: int) -> int:
         theme = current_theme()
         y = 0
+        if self._reasoning is not None:
+            y = self._reasoning.height_for(width, GUTTER)
+            self._reasoning.setGeometry(0, 0, GUTTER + width, y)
         if self._message.text:
             height = self._text.height_for(width)
-            self._text.setGeometry(GUTTER, 0, width, height)
+            self._text.setGeometry(GUTTER, y, width, height)
             if isinstance(self._text, MarkdownView):
                 self._text.place(width)
             y += height
@@ -222,6 +248,8 @@ class MessageView(QWidget):
             self._text.restyle()
         else:
             self._text.restyle_plain(self._message.text)
+        if self._reasoning is not None:
+            self._reasoning.restyle()
         if self._error is not None:
             self._error.restyle()
         self.update()

@@ -106,10 +106,10 @@ class StaticTextEdit(QTextEdit):
 class ProseView(StaticTextEdit):
     """Blocks are appended with :meth:`add_block`; what was appended is never written again."""
 
-    def __init__(self, parent: QWidget | None = None, text_size: float = 15) -> None:
+    def __init__(self, parent: QWidget | None = None, text_size: float = 15, *, color: str = "text") -> None:
         super().__init__(parent)
-        self._text_size = text_size
-        self._writer = DocumentWriter(self.document(), text_size)
+        self._text_size, self._color = text_size, color
+        self._writer = DocumentWriter(self.document(), text_size, color)
         self.setAccessibleName(self.tr("Message text"))
         self._pressed_link = ""
         self.viewport().setMouseTracking(True)
@@ -129,7 +129,7 @@ class ProseView(StaticTextEdit):
 
     def restyle_plain(self, text: str) -> None:
         """Show plain text again with the theme now in force."""
-        self._writer = DocumentWriter(self.document(), self._text_size)
+        self._writer = DocumentWriter(self.document(), self._text_size, self._color)
         self._writer.write_plain(text)
 
     def is_empty(self) -> bool:

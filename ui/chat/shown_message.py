@@ -38,9 +38,11 @@ class ShownMessage:
     n_tokens: int = 0
     tokens_per_second: float = 0.0
     ttft_ms: float = 0.0
+    thinking_ms: float = 0.0
     model: str = ""
     sibling_index: int = 0
     n_siblings: int = 1
+    reasoning: str = ""
     was_cut: bool = False  # the answer ended because the length or the context was used up
 
     @property
@@ -52,17 +54,19 @@ def shown(message: Message) -> ShownMessage:
     """A stored message as the conversation shows it; its siblings are left to be looked up when it comes near."""
     metrics = message.metrics
     state = MessageState(str(message.state))
-    if state is MessageState.STREAMING and not message.content:
+    if state is MessageState.STREAMING and not (message.content or message.reasoning):
         state = MessageState.WAITING
     return ShownMessage(
         id=message.id,
         role=str(message.role),
         text=message.content,
+        reasoning=message.reasoning,
         state=state,
         error=str(metrics.get("error", "")),
         n_tokens=int(metrics.get("completion_tokens", 0)),
         tokens_per_second=float(metrics.get("tokens_per_second", 0.0)),
         ttft_ms=float(metrics.get("ttft_ms", 0.0)),
+        thinking_ms=float(metrics.get("thinking_ms", 0.0)),
         model=str(metrics.get("model", "")),
         was_cut=metrics.get("finish_reason") in {"length", "context"},
     )
