@@ -57,6 +57,17 @@ def test_a_block_is_finished_when_the_next_one_begins() -> None:
     assert stream.update("First paragraph\n\nSecond")[0] == []
 
 
+@pytest.mark.parametrize("rest", ["2. second", "2) second", "23 birds", "2"])
+def test_a_number_may_go_on_with_the_list_before_it(rest: str) -> None:
+    stream, finished = MarkdownStream(), []
+    text = f"1. first\n\n{rest}"
+    for end in range(len(text) + 1):
+        closed, last = stream.update(text[:end])
+        finished += closed
+    whole, whole_last = MarkdownStream().update(text)
+    assert outline([*finished, last]) == outline([*whole, whole_last])
+
+
 def test_a_different_beginning_is_refused() -> None:
     stream = MarkdownStream()
     stream.update("one\n\ntwo\n\nthree")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 Block = list[Token]
+
+_LONE_NUMBER = re.compile(r"(?:^|\n)[ ]{0,3}\d{1,9}$")
 
 
 def _parser() -> MarkdownIt:
@@ -51,6 +54,8 @@ class MarkdownStream:
         blocks = top_level_blocks(self._parser.parse(tail, self._env))
         if not blocks:
             return [], []
+        if len(blocks) > 1 and blocks[-2][0].type == "ordered_list_open" and _LONE_NUMBER.search(tail):
+            blocks[-2:] = [blocks[-2] + blocks[-1]]  # with a full stop after it the number goes on with the list
         first_line = (blocks[-1][0].map or [0, 0])[0]
         self._open_from += _offset_of_line(tail, first_line)
         return blocks[:-1], blocks[-1]
