@@ -1,10 +1,11 @@
 """Regenerate tests/data/fixtures: small GGUF models of every architecture, with float32 expectations.
 
     python -m tests.reference.make_fixtures models --fixtures FOLDER    the GGUFs and prompts, from the shared folder
-    python -m tests.reference.make_fixtures expected                    expectations, from the GGUFs and prompts alone
+    python -m tests.reference.make_fixtures expected [NAME ...]         expectations, from the GGUFs and prompts alone
 
-Needs the "reference" extra. The models' weights are cut or quantised again to be small; what they mean is what their
-tensors mean when expanded, so expectations are always computed from the GGUF itself.
+Needs the "reference" extra, save for models of the architecture deepseek. The models' weights are cut or quantised
+again to be small; what they mean is what their tensors mean when expanded, so expectations are always computed from
+the GGUF itself.
 """
 
 from __future__ import annotations
@@ -13,18 +14,16 @@ import argparse
 import functools
 import json
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
-import torch
 from gguf import GGMLQuantizationType as Type
 from gguf import dequantize
 from gguf.quants import quantize
 
-from tests.reference.deepseek_gguf import N_DENSE_LAYERS, write_deepseek
+from tests.reference.deepseek_gguf import EVERY_CODE, N_DENSE_LAYERS, write_deepseek
 from tests.reference.evaluation import Routes, greedy
-from tests.reference.gguf_in_transformers import forward, load_gguf
 from tests.reference.numpy_deepseek import NumpyDeepseek
 from tests.support.gguf_copy import SourceFile, StoredTensor, write_copy
 
@@ -105,13 +104,16 @@ def make_models(fixtures: Path) -> None:
     for name, types in (("mixtral-mixed", MIXTRAL_TYPES), ("qwen2-mixed", QWEN2_TYPES)):
         write_copy(source(name.split("-")[0], "F16", name), OUTPUT / f"{name}.gguf", requantise(types))
     write_deepseek(OUTPUT / "deepseek-mixed.gguf", source("qwen2", "F16", "deepseek-mixed"))
+    write_deepseek(OUTPUT / "deepseek-codes.gguf", source("qwen2", "F16", "deepseek-codes"), EVERY_CODE)
     text = json.dumps(prompts, separators=(",", ":")).replace('],"', '],\n"')
     (OUTPUT / "prompts.json").write_text(text + "\n")
 
 
-def make_expected() -> None:
-    """Write NAME.npz beside each NAME.gguf; the arrays are described in tests/data/README.md."""
+def make_expected(names: Collection[str]) -> None:
+    """Write NAME.npz beside each NAME.gguf (or those named); the arrays are described in tests/data/README.md."""
     for name, prompts in json.loads((OUTPUT / "prompts.json").read_text()).items():
+        if names and name not in names:
+            continue
         path = OUTPUT / f"{name}.gguf"
         run, logits_of = evaluators(path)
         arrays: dict[str, np.ndarray] = {}
@@ -141,6 +143,11 @@ def evaluators(path: Path) -> tuple[Run, Callable[[list[int]], np.ndarray]]:
     if SourceFile.open(path).architecture == "deepseek":
         run = NumpyDeepseek(path).forward
     else:
+        import torch
+
+        from tests.reference.gguf_in_transformers import forward, load_gguf
+
+        torch.set_num_threads(1)
         run = functools.partial(forward, load_gguf(path))
     return run, lambda ids: run(ids)[0]
 
@@ -148,11 +155,11 @@ def evaluators(path: Path) -> tuple[Run, Callable[[list[int]], np.ndarray]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("models", "expected"))
+    parser.add_argument("names", nargs="*", help="whose expectations to make; by default all")
     parser.add_argument("--fixtures", type=Path, help="the shared fixtures folder")
     arguments = parser.parse_args()
-    torch.set_num_threads(1)
     if arguments.what == "expected":
-        make_expected()
+        make_expected(arguments.names)
     elif arguments.fixtures is None:
         parser.error("models needs --fixtures FOLDER")
     else:

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from engine.gguf.expansions import EXPANSIONS
 from tests.reference.numpy_deepseek import NumpyDeepseek
 from tests.support.divergence import DivergenceReference
 from tests.support.fixtures import COMPACT, Case, compact_cases
@@ -20,7 +21,7 @@ def test_every_architecture_and_tensor_type_of_the_engine_has_a_compact_case() -
     types = frozenset[str]().union(*(case.type_names for case in CASES.values()))
 
     assert architectures == {"llama", "qwen2", "qwen2moe", "qwen3moe", "olmoe", "deepseek"}
-    assert types >= {"F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q4_K", "Q5_K", "Q6_K"}
+    assert types >= {tensor_type.name for tensor_type in EXPANSIONS} - {"Q5_1"}
 
 
 def test_data_folder_stays_small() -> None:
@@ -39,8 +40,9 @@ def test_greedy_continuation_starts_with_the_largest_recorded_logit(case: Case) 
         assert prompt.greedy_gap[0] == pytest.approx(best - second, abs=1e-4)
 
 
-def test_deepseek_expectations_are_those_of_the_numpy_evaluation() -> None:
-    case = CASES["deepseek-mixed"]
+@pytest.mark.parametrize("name", ["deepseek-mixed", "deepseek-codes"])
+def test_deepseek_expectations_are_those_of_the_numpy_evaluation(name: str) -> None:
+    case = CASES[name]
     model = NumpyDeepseek(case.path)
     for prompt in case.prompts:
         logits, routes = model.forward(prompt.input_ids)
