@@ -60,7 +60,7 @@ class Engine:
         self.config: EngineConfig = model.config
         self.info: ModelInfo = model.info
         self.memory: MemoryPlan = model.memory_plan()
-        self.tokenizer = Tokenizer.from_metadata(model.reader.metadata)
+        self.tokenizer = Tokenizer.from_metadata(model.reader.metadata, model.library)
         if self.tokenizer.n_vocab != model.n_vocab:
             raise ModelFormatError(
                 f"The vocabulary has {self.tokenizer.n_vocab} tokens, but the tensor token_embd.weight has "

@@ -36,6 +36,24 @@ class StringArray(Sequence[str]):
         self._data = data
         self._starts = starts
 
+    @classmethod
+    def of(cls, strings: Sequence[str]) -> StringArray:
+        """The stored form of these strings."""
+        encoded = [string.encode(errors="replace") for string in strings]
+        starts = np.zeros(len(encoded) + 1, np.int32)
+        np.cumsum([_LENGTH_BYTES + len(string) for string in encoded], out=starts[1:])
+        return cls(b"".join(part for string in encoded for part in (_U64.pack(len(string)), string)), starts)
+
+    @property
+    def data(self) -> bytes:
+        """Lengths (8 bytes each) and bytes of all strings, as in the file."""
+        return self._data
+
+    @property
+    def starts(self) -> npt.NDArray[np.int32]:
+        """(n + 1,) int32: where the length of each string is in `data`, and the end."""
+        return self._starts
+
     def __len__(self) -> int:
         return len(self._starts) - 1
 

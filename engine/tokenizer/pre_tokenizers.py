@@ -9,7 +9,7 @@ from engine.errors import UnsupportedModelError
 
 @dataclass(frozen=True, slots=True)
 class PreTokenizer:
-    """Expressions (Oniguruma syntax) that are applied one after another, each to the pieces that the last one left.
+    """Expressions (see `expressions.py`) that are applied one after another, each to the pieces that the last one left.
 
     Matched and unmatched stretches both become pieces.
     `ignore_merges`: a word that is a token is taken whole, whatever the merges say.
@@ -61,6 +61,18 @@ _DEEPSEEK_V3 = (
     r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|"
     + _SPACES,
 )
+_KIMI_UPPER, _KIMI_LOWER = _UPPER[:-1] + r"&&[^\p{Han}]]", _LOWER[:-1] + r"&&[^\p{Han}]]"
+_KIMI_K2 = (
+    rf"[\p{{Han}}]+|[^\r\n\p{{L}}\p{{N}}]?{_KIMI_UPPER}*{_KIMI_LOWER}+{_CONTRACTIONS}?"
+    rf"|[^\r\n\p{{L}}\p{{N}}]?{_KIMI_UPPER}+{_KIMI_LOWER}*{_CONTRACTIONS}?"
+    r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|" + _SPACES
+)
+_MINICPM5 = (r"\p{N}{1,3}", _LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}+"))
+_LAGUNA = (r"[^\n]+|[\n]+", _QWEN2)
+_YOUTU = (
+    "[가-힣ㄱ-ㆎ]+|[！…“”‘’—：；，、-〿︰-﹏]+|[ㄅ-ㄯ]+|[一-龥぀-ゟ゠-ヿ]+",
+    _GPT4O.replace(r"\p{N}{1,3}", r"\p{N}"),
+)
 _FALCON = (r"[\p{P}\$\+<=>\^~\|`]+", _GPT2, r"[0-9][0-9][0-9]")
 _UNNAMED = (r"[\p{P}\$\+<=>\^~\|]+", _GPT2, r"\p{N}+", r"[0-9][0-9][0-9]")
 _SINGLE_DIGITS = (r"\p{N}", _GPT2)
@@ -69,18 +81,25 @@ _FAMILIES: tuple[tuple[PreTokenizer, str], ...] = (
     (PreTokenizer(_UNNAMED), "default"),
     (PreTokenizer((_GPT2,)), "gpt-2 mpt olmo jais phi-2 trillion granite-docling exaone4 a.x-4.0 mellum gigachat"),
     (PreTokenizer(_SINGLE_DIGITS), "smollm starcoder refact command-r codeshell exaone minerva-7b mellum2"),
-    (PreTokenizer((_LLAMA3,), ignore_merges=True, adds_bos=True), "llama-bpe llama3 llama-v3 falcon3 pixtral lfm2"),
+    (
+        PreTokenizer((_LLAMA3,), ignore_merges=True, adds_bos=True),
+        "llama-bpe llama3 llama-v3 falcon3 falcon-h1 midm-2.0 pixtral lfm2",
+    ),
     (PreTokenizer((_LLAMA3,)), "dbrx smaug-bpe chatglm-bpe"),
-    (PreTokenizer((_LLAMA3,), ignore_merges=True), "glm4"),
-    (PreTokenizer((_QWEN2,)), "qwen2 deepseek-r1-qwen stablelm2 megrez hunyuan solar-open grok-2"),
+    (PreTokenizer((_LLAMA3,), ignore_merges=True), "glm4 glm5"),
+    (PreTokenizer((_QWEN2,)), "qwen2 deepseek-r1-qwen kormo stablelm2 megrez hunyuan solar-open grok-2"),
     (PreTokenizer((_QWEN35,)), "qwen35"),
-    (PreTokenizer((_GPT4O,)), "gpt-4o llama4 minimax-m2"),
+    (PreTokenizer((_GPT4O,)), "gpt-4o llama4 kanana2 minimax-m2"),
     (PreTokenizer((_TEKKEN,), ignore_merges=True, adds_bos=True), "tekken"),
     (PreTokenizer((_BAILING,)), "bailingmoe bailingmoe2 llada-moe"),
     (PreTokenizer((_SEED_CODER,)), "seed-coder"),
     (PreTokenizer(_DEEPSEEK_LLM), "deepseek-llm"),
     (PreTokenizer(_DEEPSEEK_CODER), "deepseek-coder"),
-    (PreTokenizer(_DEEPSEEK_V3), "deepseek-v3 hunyuan-dense joyai-llm"),
+    (PreTokenizer(_DEEPSEEK_V3), "deepseek-v3 hunyuan-dense hy_v4 joyai-llm"),
+    (PreTokenizer((_KIMI_K2,)), "kimi-k2"),
+    (PreTokenizer(_MINICPM5, ignore_merges=True), "minicpm5"),
+    (PreTokenizer(_LAGUNA), "laguna"),
+    (PreTokenizer(_YOUTU, ignore_merges=True), "youtu"),
     (PreTokenizer(_FALCON), "falcon"),
 )
 PRE_TOKENIZERS = {name: pre for pre, names in _FAMILIES for name in names.split()}

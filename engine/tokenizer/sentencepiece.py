@@ -2,57 +2,63 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+import numpy as np
+import numpy.typing as npt
 
-import tokenizers
-from tokenizers import Regex, models, pre_tokenizers
-
-from engine.tokenizer.byte_level import token_ids
+from engine.kernels.library import KernelLibrary
+from engine.tokenizer.merger import Merger, TokenTable, byte_ids_of, byte_tokens
 from engine.tokenizer.vocabulary import SPACE_MARK, TokenKind, Vocabulary
 
-_MARK_INSIDE = re.compile(f"[^{SPACE_MARK}\n]{SPACE_MARK}")
-_WORD = f"{SPACE_MARK}*[^{SPACE_MARK}]+"
+_MARK = SPACE_MARK.encode()
+_MARK_BYTES = len(_MARK)
+_NOT_TEXT = (TokenKind.CONTROL, TokenKind.UNKNOWN, TokenKind.BYTE)
 
 
 class SentencePieceEncoder:
-    """Encodes plain text (special tokens are already taken out) with a scored vocabulary and byte fallback.
-
-    The merges are derived from the vocabulary: each way to cut a token into two tokens is one, ranked by the
-    whole token's score. Where two ways to make the same token overlap in a text, SentencePiece takes the left
-    one and this the one whose parts have the lower ids; no such text is known for a trained vocabulary.
-    """
+    """Encodes plain text (special tokens are already taken out) with a scored vocabulary and byte fallback."""
 
     def __init__(
-        self, vocabulary: Vocabulary, scores: Sequence[float], unknown_id: int | None, *, adds_space: bool
+        self,
+        library: KernelLibrary,
+        vocabulary: Vocabulary,
+        scores: npt.NDArray[np.float32],
+        unknown_id: int | None,
+        *,
+        adds_space: bool,
     ) -> None:
-        ids = vocabulary.texts()
-        mergeable = dict(ids)
-        for text in vocabulary.of_kind(TokenKind.BYTE):
-            mergeable.pop(text, None)
-        unknown = None if unknown_id is None else vocabulary.tokens[unknown_id]
-        if unknown is not None:
-            ids[unknown] = unknown_id  # type: ignore[assignment]
-        model = models.BPE(ids, _merges(mergeable, scores), unk_token=unknown, byte_fallback=True)
-        self._tokenizer = tokenizers.Tokenizer(model)
+        tokens = TokenTable.of(library, vocabulary, _NOT_TEXT)
+        ranks = np.unique(-scores, return_inverse=True)[1].astype(np.int64)
+        self._merger = Merger(library, tokens, byte_ids_of(byte_tokens(vocabulary)), ranks=ranks, unknown_id=unknown_id)
         self._adds_space = adds_space
-        if not _MARK_INSIDE.search("\n".join(mergeable)):
-            # No token goes on past the end of a word, so words are independent (and the library caches them).
-            self._tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(_WORD), "isolated")
+        self._has_words = not _goes_on_past_a_word(tokens)
 
     def encode(self, text: str, *, after_special: bool) -> list[int]:
         """The ids of a stretch of text; at the start and after a special token a space may be put before it."""
         if after_special and self._adds_space:
             text = " " + text
-        return token_ids(self._tokenizer, text.replace(" ", SPACE_MARK))
+        data = text.replace(" ", SPACE_MARK).encode()
+        ends = _ends_before_marks(data) if self._has_words else np.array([len(data)], np.int32)
+        return self._merger.encode(data, ends)
 
 
-def _merges(ids: dict[str, int], scores: Sequence[float]) -> list[tuple[str, str]]:
-    ranked = []
-    for text, token_id in ids.items():
-        for cut in range(1, len(text)):
-            left_id = ids.get(text[:cut])
-            if left_id is not None and (right_id := ids.get(text[cut:])) is not None:
-                ranked.append((-scores[token_id], left_id, right_id, text[:cut], text[cut:]))
-    ranked.sort()
-    return [(left, right) for _, _, _, left, right in ranked]
+def _goes_on_past_a_word(tokens: TokenTable) -> bool:
+    """Whether a token has a mark behind another character; if none has, words are independent (and are remembered)."""
+    inside = np.ones(len(tokens.texts), np.bool_)
+    inside[tokens.bounds[:-1]] = False
+    return bool(inside[_word_starts(tokens.texts[: tokens.bounds[-1]])].any())
+
+
+def _ends_before_marks(data: bytes) -> npt.NDArray[np.int32]:
+    """The ends of the words of a text: a word is marks and what follows them."""
+    starts = _word_starts(np.frombuffer(data, np.uint8))
+    return np.append(starts[starts > 0], len(data)).astype(np.int32)
+
+
+def _word_starts(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
+    """Where marks are that do not follow another mark."""
+    places: npt.NDArray[np.int64] = np.flatnonzero(data[: max(len(data) - _MARK_BYTES + 1, 0)] == _MARK[0])
+    for i in range(1, _MARK_BYTES):
+        places = places[data[places + i] == _MARK[i]]
+    follows = np.diff(places, prepend=-_MARK_BYTES) == _MARK_BYTES
+    starts: npt.NDArray[np.int64] = places[~follows]
+    return starts

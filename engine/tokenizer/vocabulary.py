@@ -36,7 +36,7 @@ class Vocabulary:
     """The tokens of a model in the order of their ids.
 
     Only what every caller needs is read at once: the kinds and the texts of the few special tokens. The
-    texts of all tokens stay in the (lazily decoded) sequence of the reader until `texts` is asked for.
+    texts of all others stay in the (lazily decoded) sequence of the reader.
     """
 
     def __init__(self, tokens: Sequence[str], kinds: npt.NDArray[np.int32], *, byte_level: bool) -> None:
@@ -71,17 +71,6 @@ class Vocabulary:
     def is_special(self, token_id: int) -> bool:
         """Whether the token is a sign to the model (control, unknown) rather than text."""
         return self._kind_of[token_id] in _SIGNS
-
-    def texts(self) -> dict[str, int]:
-        """Every token that text may be encoded to, by text; of equal texts the last one counts.
-
-        Control and unknown tokens are not among them, so that no text can spell one by accident.
-        """
-        ids = {text: token_id for token_id, text in enumerate(self.tokens)}
-        ids.pop("", None)
-        for text in self.of_kind(TokenKind.CONTROL, TokenKind.UNKNOWN):
-            ids.pop(text, None)
-        return ids
 
     def token_bytes(self, token_id: int) -> bytes:
         """The UTF-8 bytes (possibly a part of a character) that the token stands for."""
@@ -119,12 +108,12 @@ def number_array(
     return array[:n_tokens].astype(dtype)
 
 
-def string_list(metadata: Mapping[str, Any], key: str) -> list[str]:
+def strings(metadata: Mapping[str, Any], key: str) -> Sequence[str]:
     """The strings under `key`; raises ModelFormatError if there are none."""
     values = metadata.get(key)
     if values is None or isinstance(values, str) or not isinstance(values, Sequence):
         raise ModelFormatError(f"expected a list of strings in {key}, found {_describe(values)}; the file is damaged")
-    return list(values)
+    return values
 
 
 def token_id_under(metadata: Mapping[str, Any], key: str, n_tokens: int) -> int | None:
