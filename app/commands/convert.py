@@ -42,6 +42,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--top-k", type=int, metavar="K", help="experts for each token, instead of the checkpoint's own"
     )
+    parser.add_argument(
+        "--router-pattern", metavar="NAME", help="the routers' tensors, {layer} for the layer, if named unusually"
+    )
     parser.add_argument("--name", help="the model's name (default: from the folder's)")
     parser.add_argument("--replace", action="store_true", help="replace a file that is there already")
     parser.add_argument("--dry-run", action="store_true", help="check everything, write nothing")
@@ -56,6 +59,7 @@ def run(options: argparse.Namespace) -> int:
         expert_count=options.expert_count,
         top_k=options.top_k,
         name=options.name,
+        router_pattern=options.router_pattern,
     )
     job = Job("Conversion")
     with ProgressLine(job):

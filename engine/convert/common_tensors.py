@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from engine.convert.matrices import Matrix, Picked, Values
 from engine.convert.permutations import rotary_pairs, row_range
+from engine.convert.sizes import describe_shape
+from engine.errors import ModelFormatError
 
 if TYPE_CHECKING:
     from engine.convert.common_keys import Heads
@@ -111,5 +113,19 @@ def fused_experts(layer: Layer, n_experts: Size, n: Size, gate_up: str, down: st
 
 
 def router(layer: Layer, n_experts: Size, source: str = "mlp.gate.weight") -> None:
-    """The matrix that scores the experts."""
-    layer.tensor("ffn_gate_inp.weight", source, (n_experts, layer.model.hidden))
+    """The matrix that scores the experts; raises ModelFormatError that names what it might be if it is missing."""
+    m = layer.model
+    shape = (n_experts, m.hidden)
+    name, pattern = layer.source + source, m.options.router_pattern
+    if pattern is not None:
+        name = pattern.replace("{layer}", str(layer.index))
+    if not m.has(name):
+        similar = [other for other, tensor in m.checkpoint.tensors.items() if tensor.shape == tuple(shape)]
+        here = [other for other in similar if other.startswith(layer.source)]
+        raise ModelFormatError(
+            f"{m.checkpoint.folder}: expected the router of layer {layer.index}, the tensor {name} of shape "
+            f"{describe_shape(shape)}, found none of that name. Without it nothing says which experts a token goes to. "
+            f"Tensors of this shape in the layer: {', '.join(here[:4]) or 'none'}. If one is the router, give its name "
+            "with {layer} for the layer (--router-pattern)."
+        )
+    m.tensor(f"{layer.target}ffn_gate_inp.weight", name, shape)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from engine.errors import InvalidRequestError
 from engine.gguf.tensor_types import TensorType
 
 
@@ -13,6 +14,7 @@ class ConversionOptions:
 
     `router_type`: of the routers' matrices. `expert_count` must be the checkpoint's; `top_k` replaces the
     checkpoint's number of experts for each token. `name` replaces the folder's as the model's name.
+    `router_pattern`: the name of the routers' tensors, `{layer}` standing for the layer, where it is not the usual one.
     """
 
     type: TensorType | None = None
@@ -20,3 +22,12 @@ class ConversionOptions:
     expert_count: int | None = None
     top_k: int | None = None
     name: str | None = None
+    router_pattern: str | None = None
+
+    def __post_init__(self) -> None:
+        """Raise InvalidRequestError for a pattern that is the same for all layers."""
+        if self.router_pattern is not None and "{layer}" not in self.router_pattern:
+            raise InvalidRequestError(
+                f"Expected {{layer}} in the pattern of the routers' names, found {self.router_pattern!r:.100}. "
+                "For example: model.layers.{layer}.mlp.gate.weight"
+            )

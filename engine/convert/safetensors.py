@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from engine.errors import ModelFormatError, UnsupportedModelError
+from engine.gguf.foreign import name_foreign_file
 
 _LENGTH_BYTES = 8
 _MAX_HEADER_BYTES = 100_000_000  # the format's own limit
+_PEEK_BYTES = 1024
 _MAX_DIMENSIONS = 8
 _MAX_ELEMENTS = 2**62
 _METADATA = "__metadata__"
@@ -97,6 +99,7 @@ def _read_raw_header(path: Path) -> tuple[bytes, int]:
         length = int.from_bytes(os.pread(descriptor, _LENGTH_BYTES, 0), "little")
         limit = max(0, min(_MAX_HEADER_BYTES, status.st_size - _LENGTH_BYTES))
         if not 2 <= length <= limit:
+            _refuse_foreign(path, os.pread(descriptor, _PEEK_BYTES, 0), status.st_size)
             raise _damaged(path, f"a header of 2 to {limit:,} bytes in a file of {status.st_size:,}", f"{length:,}")
         raw = os.pread(descriptor, length, _LENGTH_BYTES)
     finally:
@@ -104,6 +107,17 @@ def _read_raw_header(path: Path) -> tuple[bytes, int]:
     if len(raw) != length:
         raise _damaged(path, f"a header of {length:,} bytes", f"{len(raw):,}")
     return raw, status.st_size
+
+
+def _refuse_foreign(path: Path, head: bytes, file_bytes: int) -> None:
+    """Raise if the first bytes are those of another kind of file, as of what a failed download leaves."""
+    what, advice = name_foreign_file(head, file_bytes)
+    if head.startswith(b"GGUF"):
+        what, advice = "a GGUF model", "It needs no conversion: open it as it is."
+    elif "choose" in advice.lower() or "convert" in advice.lower():
+        advice = "Choose the checkpoint's safetensors files."
+    if not what.startswith("an unknown file"):
+        raise ModelFormatError(f"{path}: expected a safetensors file, found {what}. {advice}")
 
 
 def _without_duplicates(path: Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:

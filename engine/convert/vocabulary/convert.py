@@ -8,7 +8,7 @@ from typing import Any
 
 from engine.convert.json_files import list_of, read_json, read_text
 from engine.convert.model_map import MetadataValue
-from engine.convert.vocabulary import byte_level, sentencepiece
+from engine.convert.vocabulary import byte_level, sentencepiece, tiktoken
 from engine.convert.vocabulary.pre_tokenizer import pre_tokenizer_name
 from engine.convert.vocabulary.special import NAMES, SpecialTokens, chat_templates, special_tokens
 from engine.convert.vocabulary.tokens import Tokens
@@ -39,7 +39,7 @@ def vocabulary_keys(
     id_of = {text: token_id for token_id, text, _, _ in reversed(added)}
     if tokens.model == "llama":  # its signs are pieces, and need not be added ones
         id_of = {text: token_id for token_id, text in reversed(list(enumerate(tokens.texts)))} | id_of
-    special = special_tokens(tokenizer, settings, config, id_of)
+    special = special_tokens(tokenizer, settings, config, id_of, byte_level=tokens.model == "gpt2")
     keys = _token_keys(tokens)
     keys |= _special_keys(special, _BY_TEXT.get(architecture, {}), id_of, n_tokens)
     keys |= _template_keys(chat_templates(settings, _separate_template(folder)))
@@ -59,8 +59,10 @@ def _tokens(folder: Path, architecture: str, n_tokens: int, tokenizer: dict[str,
         tokens = byte_level.tokens_from_json(tokenizer, "", n_tokens, path)
         tokens.pre = pre_tokenizer_name(tokenizer, architecture, path)
         return tokens
+    if (ranks := tiktoken.find_vocabulary(folder)) is not None:
+        return tiktoken.tokens_from_ranks(ranks, architecture, n_tokens)
     raise ModelFormatError(
-        f"{folder}: expected tokenizer.json or tokenizer.model there, found neither. "
+        f"{folder}: expected tokenizer.json, tokenizer.model or tiktoken.model there, found none of them. "
         "Download the model's tokenizer too."
     )
 

@@ -27,7 +27,12 @@ class SpecialTokens:
 
 
 def special_tokens(
-    tokenizer: Mapping[str, Any], settings: Mapping[str, Any], config: Mapping[str, Any], id_of: Mapping[str, int]
+    tokenizer: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    config: Mapping[str, Any],
+    id_of: Mapping[str, int],
+    *,
+    byte_level: bool,
 ) -> SpecialTokens:
     """From tokenizer.json, tokenizer_config.json (`settings`) and config.json; `id_of` has the added tokens' ids.
 
@@ -47,7 +52,7 @@ def special_tokens(
                 found.ids[name] = candidate
     if "eos" not in found.ids and isinstance(ends := config.get("eos_token_id"), list):
         found.ids |= {"eos": end} if ends and type(end := ends[0]) is int and end >= 0 else {}
-    if tokenizer:  # what its template does not add is not added
+    if tokenizer or byte_level:  # what no template adds is not added; sentencepiece has a usual of its own
         found.added.setdefault("bos", False)
         found.added.setdefault("eos", False)
     return found

@@ -12,7 +12,7 @@ import pytest
 
 from engine.convert import Checkpoint, ConversionOptions, ConversionPlan, plan_conversion
 from engine.convert.mappings import TABLES
-from engine.errors import ColibriError, ModelFormatError, UnsupportedModelError
+from engine.errors import ColibriError, InvalidRequestError, ModelFormatError, UnsupportedModelError
 from engine.gguf import TensorType
 from tests.support.checkpoints import CheckpointCase, TensorSpec, checkpoint_case, checkpoint_cases
 
@@ -89,6 +89,25 @@ def test_each_missing_tensor_is_named(case: CheckpointCase, tmp_path: Path) -> N
         text = refusal(with_tensors(case, without), tmp_path / str(index))
         named = missing.replace("model.language_model.", "model.").removesuffix("_scale_inv")
         assert named in text or "mtp" in missing, text
+
+
+def test_a_router_of_another_name_can_be_named(tmp_path: Path) -> None:
+    def renamed(spec: TensorSpec) -> list[TensorSpec]:
+        return [(spec[0].replace(".mlp.gate.", ".mlp.dispatch."), *spec[1:])]
+
+    case = with_tensors(checkpoint_case("qwen3_moe"), renamed)
+    text = refusal(case, tmp_path / "unknown", ModelFormatError)
+    assert "the router of layer 0" in text
+    assert "model.layers.0.mlp.dispatch.weight. If one is the router" in text
+
+    options = ConversionOptions(router_pattern="model.layers.{layer}.mlp.dispatch.weight")
+    names = {tensor.name for tensor in plan_of(case, tmp_path / "known", options).tensors}
+    assert {"blk.0.ffn_gate_inp.weight", "blk.1.ffn_gate_inp.weight"} <= names
+
+
+def test_a_pattern_for_routers_needs_the_layer() -> None:
+    with pytest.raises(InvalidRequestError, match=r"\{layer\}"):
+        ConversionOptions(router_pattern="model.router.weight")
 
 
 def test_tensors_that_no_line_of_the_table_takes_are_named(tmp_path: Path) -> None:

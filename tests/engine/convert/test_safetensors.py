@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import struct
 from itertools import pairwise
 from pathlib import Path
@@ -112,6 +113,25 @@ def test_a_header_length_that_cannot_be_is_refused(length: int, tmp_path: Path) 
     path = tmp_path / "m.safetensors"
     path.write_bytes(struct.pack("<Q", length) + b"{}" + bytes(64))
     refusal(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (
+            b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 4976698672\n",
+            "pointer.*4,976,698,672.*git lfs",
+        ),
+        (b"<!DOCTYPE html><html><body>Not found</body></html>", "HTML page.*Download"),
+        (b"GGUF\x03\x00\x00\x00" + bytes(64), "a GGUF model.*open it as it is"),
+        (b"PK\x03\x04" + b"archive/data.pkl" + bytes(64), "PyTorch checkpoint.*safetensors files"),
+        (b"", "an empty file"),
+    ],
+)
+def test_another_kind_of_file_is_named_for_what_it_is(content: bytes, what: str, tmp_path: Path) -> None:
+    path = tmp_path / "model-00001-of-00002.safetensors"
+    path.write_bytes(content)
+    assert re.search(what, refusal(path))
 
 
 def test_a_missing_file_a_folder_and_a_pipe_are_refused(tmp_path: Path) -> None:

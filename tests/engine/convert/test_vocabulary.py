@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -17,9 +18,10 @@ from engine.convert.vocabulary.convert import vocabulary_keys
 from engine.convert.vocabulary.pre_tokenizer import pre_tokenizer_name
 from engine.convert.vocabulary.sentencepiece import read_pieces
 from engine.convert.vocabulary.special import chat_templates
+from engine.convert.vocabulary.tiktoken import read_ranks
 from engine.errors import ColibriError, ModelFormatError, UnsupportedModelError
 from engine.tokenizer import Tokenizer
-from engine.tokenizer.vocabulary import TokenKind
+from engine.tokenizer.vocabulary import BYTE_OF_CHARACTER, TokenKind
 from tests.support.checkpoints import CheckpointCase, checkpoint_case, checkpoint_cases, write_files
 
 TEXTS = (
@@ -136,6 +138,76 @@ def test_damaged_json_is_read_or_refused(data: st.DataObject, tmp_path: Path) ->
         assert str(folder) in str(error)
 
 
+def as_tiktoken(folder: Path) -> list[str]:
+    """Write the vocabulary of tokenizer.json as ranks and take it away; gives its merges."""
+    model = json.loads((folder / "tokenizer.json").read_text())["model"]
+    lines = [
+        f"{base64.b64encode(bytes(BYTE_OF_CHARACTER[character] for character in text)).decode()} {token_id}"
+        for text, token_id in model["vocab"].items()
+    ]
+    (folder / "tiktoken.model").write_text("\n".join(lines))
+    (folder / "tokenizer.json").unlink()
+    return [" ".join(merge) for merge in model["merges"]]
+
+
+@pytest.mark.parametrize(("architecture", "pre"), [("deepseek2", "kimi-k2"), ("hunyuan-moe", "hunyuan")])
+def test_merges_follow_from_ranks(architecture: str, pre: str, tmp_path: Path) -> None:
+    folder = folder_of(checkpoint_case("hunyuan_v1_moe"), tmp_path)
+    expected = keys_of(folder, architecture)
+    merges = as_tiktoken(folder)
+    found = keys_of(folder, architecture)
+
+    assert set(found["tokenizer.ggml.merges"]) >= set(merges)
+    assert found["tokenizer.ggml.pre"] == pre
+    assert found["tokenizer.ggml.add_bos_token"] is False
+    for key in ("tokens", "token_type", "bos_token_id", "eos_token_id", "padding_token_id"):
+        assert found[f"tokenizer.ggml.{key}"] == expected[f"tokenizer.ggml.{key}"]
+
+
+def by_ranks(word: bytes, ranks: dict[bytes, int]) -> list[int]:
+    """As tiktoken does it: join the neighbours that are the token of the lowest rank, until there are none."""
+    parts = [word[index : index + 1] for index in range(len(word))]
+    while True:
+        joined = [
+            (ranks[parts[n] + parts[n + 1]], n) for n in range(len(parts) - 1) if parts[n] + parts[n + 1] in ranks
+        ]
+        if not joined:
+            return [ranks[part] for part in parts]
+        _, n = min(joined)
+        parts[n : n + 2] = [parts[n] + parts[n + 1]]
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(word=st.text("aehinorst", min_size=1, max_size=16) | st.text("é多ab", min_size=1, max_size=6))
+def test_words_are_joined_as_ranks_say(word: str, tmp_path: Path) -> None:
+    """Ranks in another order than merges would have, so that a token is made of different parts."""
+    letters = [bytes([value]) for value in range(256)]
+    more = [b"he", b"in", b"er", b"th", b"the", b"ther", b"her", b"an", b"and", b"ina", b"nan", b"na", b"rin", b"tin"]
+    ranks = {token: rank for rank, token in enumerate([*letters, *more])}
+    folder = folder_of(checkpoint_case("hunyuan_v1_moe"), tmp_path)
+    (folder / "tokenizer.json").unlink(missing_ok=True)
+    lines = [f"{base64.b64encode(token).decode()} {rank}" for token, rank in ranks.items()]
+    (folder / "tiktoken.model").write_text("\n".join(lines))
+
+    tokenizer = Tokenizer.from_metadata(keys_of(folder, "hunyuan-moe"))
+    assert tokenizer.encode(word) == by_ranks(word.encode(), ranks)
+
+
+def test_ranks_of_an_architecture_that_cuts_words_in_an_unknown_way_are_refused(tmp_path: Path) -> None:
+    folder = folder_of(checkpoint_case("hunyuan_v1_moe"), tmp_path)
+    as_tiktoken(folder)
+    with pytest.raises(UnsupportedModelError, match=r"expected a tokenizer\.json"):
+        keys_of(folder, "llama")
+
+
+@pytest.mark.parametrize("line", ["IQ== x", "IQ==", "I!Q== 7", "IQ== 0", "IQ== 1 2", "\x00"])
+def test_a_damaged_line_of_ranks_is_named(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "tiktoken.model"
+    path.write_text(f"IQ== 0\nIg== 1\n{line}\n")
+    with pytest.raises(ModelFormatError, match="line 3"):
+        read_ranks(path)
+
+
 def test_rows_that_no_token_has_are_unused(tmp_path: Path) -> None:
     keys = keys_of(folder_of(checkpoint_case("qwen3_moe"), tmp_path), n_tokens=700)
     assert keys["tokenizer.ggml.tokens"][699] == "[PAD699]"
@@ -205,5 +277,5 @@ def test_ends_may_be_a_list_and_the_tokenizer_counts_first(tmp_path: Path) -> No
 def test_a_checkpoint_without_tokenizer_is_refused(tmp_path: Path) -> None:
     folder = folder_of(checkpoint_case("qwen3_moe"), tmp_path)
     (folder / "tokenizer.json").unlink()
-    with pytest.raises(ModelFormatError, match="there, found neither"):
+    with pytest.raises(ModelFormatError, match="there, found none of them"):
         keys_of(folder)
