@@ -25,6 +25,7 @@ FAMILIES = (  # the longest to compile first, so that the processes end together
     "sampling",
     "walk",
     "attention",
+    "latent",
     "matmul",
     "merging",
     "routing",

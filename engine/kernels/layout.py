@@ -113,3 +113,6 @@ PAGE = 32  # positions in a KV page
 def kv_head_bytes(head_dim: int, value_dim: int, element_bytes: int) -> int:
     """Bytes of one KV head of one layer in a page: its keys, then its values (see rope.py)."""
     return PAGE * (head_dim + value_dim) * element_bytes
+
+
+LATENT_HEADS_TOGETHER = 4  # heads that attend to a compressed cache together (see latent.py)

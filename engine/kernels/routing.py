@@ -151,15 +151,31 @@ def group(
 
 @kernel
 def combine(
-    chunk, scratch, x: int, stride: int, n: int, outputs: int, weights: int, pair_of: int, top_k: int, scale: float
+    chunk,
+    scratch,
+    x: int,
+    stride: int,
+    n: int,
+    outputs: int,
+    weights: int,
+    pair_of: int,
+    experts: int,
+    bias: int,
+    top_k: int,
+    scale: float,
 ):
-    """x[chunk] += scale * the weighted sum of its experts' outputs, in the order of their rank."""
+    """x[chunk] += scale * the weighted sum of its experts' outputs, in the order of their rank.
+
+    `bias` (n_experts, n) or 0: what each expert adds to its output.
+    """
     factor = splat_f32(np.float32(scale))
     for i in range(0, 4 * n, 64):
         total = zero_f32x16()
         for rank in range(top_k):
             choice = 4 * (top_k * chunk + rank)
             value = load_f32x16(outputs + stride * load_i32(pair_of + choice) + i)
+            if bias != 0:
+                value = value + load_f32x16(bias + 4 * n * load_i32(experts + choice) + i)
             total = fma(splat_f32(load_f32(weights + choice)), value, total)
         store_f32x16(x + stride * chunk + i, fma(total, factor, load_f32x16(x + stride * chunk + i)))
 

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from engine.errors import UnsupportedModelError
 from engine.models import (
     deepseek,
+    deepseek2,
     ernie4_5_moe,
     glm4moe,
+    gpt_oss,
     granitemoe,
     hunyuan_moe,
     llama,
@@ -26,8 +28,10 @@ from engine.models.keys import Keys
 
 ARCHITECTURES: dict[str, Callable[[Builder, Keys], None]] = {
     "deepseek": deepseek.build,
+    "deepseek2": deepseek2.build,
     "ernie4_5-moe": ernie4_5_moe.build,
     "glm4moe": glm4moe.build,
+    "gpt-oss": gpt_oss.build,
     "granitemoe": granitemoe.build,
     "hunyuan-moe": hunyuan_moe.build,
     "llama": llama.build,

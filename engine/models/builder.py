@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engine.models.attention import Attention
+from engine.models.latent_attention import LatentAttention
 from engine.models.mixture import Mixture
 
 
-class Builder(Attention, Mixture):
+class Builder(LatentAttention, Mixture):
     """Turns an architecture's description into a plan: buffers, operations and stages of a decoder, layer by layer."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.kernels.layout import ITEM_BYTES
 from engine.memory import Buffer, view
-from engine.models.parts import TOKEN_TILE, Parts, Setting
+from engine.models.parts import SWIGLU_COLUMNS, TOKEN_TILE, Parts, Setting
 from engine.models.weights import ExpertLayer, Matrix
 from engine.models.workspace import Rows
 from engine.plan import Extent
@@ -47,6 +47,14 @@ class Router:
 
 
 @dataclass(frozen=True, slots=True)
+class Clamped:
+    """Experts with biases and a clamped SwiGLU: see clamped_swiglu_reference."""
+
+    limit: float
+    slope: float
+
+
+@dataclass(frozen=True, slots=True)
 class Shared:
     """Shared experts of together `n` columns; has_gate: their sum is multiplied with the sigmoid of a gate."""
 
@@ -67,13 +75,20 @@ class Mixture(Parts):
         self.need_scratch(8 * max(hyper.n_experts, 16) * 2)
 
     def mixture(
-        self, layer: int, prefix: str, router: Router, *, shared: Shared | None = None, norm: str = "ffn_norm"
+        self,
+        layer: int,
+        prefix: str,
+        router: Router,
+        *,
+        shared: Shared | None = None,
+        clamped: Clamped | None = None,
+        norm: str = "ffn_norm",
     ) -> None:
         """A mixture-of-experts block: norm, router, the chosen experts, shared experts."""
         hyper = self.hyper
         x = self.norm(f"{prefix}{norm}.weight")
         n_pairs = self._most_pairs
-        _, expert_weights = self._routes_of(len(self.moe_layers))
+        chosen, expert_weights = self._routes_of(len(self.moe_layers))
         moe = self._route(layer, prefix, x, router)
         pairs = Extent(self.buffer("number of pairs", 8).address, n_pairs)
         items = Extent(moe.n_items.address, self._most_items())
@@ -90,7 +105,10 @@ class Mixture(Parts):
             if shared and shared.has_gate:
                 opening = self.linear(x, f"{prefix}ffn_gate_inp_shexp.weight", 1, "shared gate")
         with self.plan.side_by_side("experts"):
-            self._swiglu(gate, up, pairs)
+            if clamped:
+                self._swiglu_clamped(prefix, gate, up, moe, clamped)
+            else:
+                self._swiglu(gate, up, pairs)
             if shared:
                 self._swiglu(shared_inner, shared_up, self._tokens)
         with self.plan.side_by_side("experts"):
@@ -108,6 +126,8 @@ class Mixture(Parts):
                     "outputs": down.address,
                     "weights": expert_weights,
                     "pair_of": self.buffer("pair of choice", 4 * n_pairs).address,
+                    "experts": chosen,
+                    "bias": self._expert_bias(f"{prefix}ffn_down", hyper.n_embedding) if clamped else 0,
                     "top_k": hyper.top_k,
                     "scale": self.residual_scale,
                 },
@@ -118,6 +138,29 @@ class Mixture(Parts):
             self._pending.append(("add_gated", self._add_operands(shared_out) | gated))
         elif shared:
             self.add_to_residual(shared_out)
+
+    def _expert_bias(self, stem: str, n: int) -> int:
+        return self.weights.vectors(f"{stem}_exps.bias", self.hyper.n_experts, n).address
+
+    def _swiglu_clamped(self, prefix: str, gate: Rows, up: Rows, moe: MoeLayer, clamped: Clamped) -> None:
+        row_chunks = -(-gate.n // SWIGLU_COLUMNS)
+        self.plan.add(
+            "swiglu_clamped",
+            Extent(moe.n_items.address, self._most_items(), 1, row_chunks),
+            gate=gate.address,
+            up=up.address,
+            stride=gate.stride,
+            rounded=gate.rounded,
+            rounded_stride=gate.rounded_stride,
+            n_columns=gate.n,
+            columns_per_chunk=SWIGLU_COLUMNS,
+            row_chunks=row_chunks,
+            items=moe.items.address,
+            gate_bias=self._expert_bias(f"{prefix}ffn_gate", gate.n),
+            up_bias=self._expert_bias(f"{prefix}ffn_up", gate.n),
+            limit=clamped.limit,
+            slope=clamped.slope,
+        )
 
     def _route(self, layer: int, prefix: str, x: Rows, router: Router) -> MoeLayer:
         hyper, index = self.hyper, len(self.moe_layers)

@@ -17,7 +17,7 @@ from engine.plan import Extent, Plan
 TOKEN_TILE = 128  # activation rows that one chunk of a matrix product takes
 _LEAST_CHUNK_BYTES, _MOST_CHUNK_BYTES = 8 << 10, 128 << 10
 _CHUNKS_PER_WORKER = 8
-_SWIGLU_COLUMNS = 512
+SWIGLU_COLUMNS = 512
 _CACHED_ACTIVATION_BYTES = 11 << 17  # activation rows that go through all weights of a chunk before the next ones
 
 
@@ -109,8 +109,10 @@ class Parts(Workspace):
             self.plan.add(kernel, self._tokens, **operands)
         self._pending.clear()
 
-    def _rms_norm(self, x: Rows, out: Rows, weight: str, n: int, extent: Extent) -> None:
-        """out = x normalised in parts of `n` values, also rounded where `out` is."""
+    def _rms_norm(
+        self, x: Rows, out: Rows, weight: str, n: int, extent: Extent, *, epsilon: float | None = None
+    ) -> None:
+        """out = x normalised in parts of `n` values, also rounded where `out` is. `epsilon`: None: the model's."""
         self.plan.add(
             "rms_norm",
             extent,
@@ -120,7 +122,7 @@ class Parts(Workspace):
             n=n,
             n_parts=x.n // n,
             stride=x.stride,
-            eps=self.hyper.norm_epsilon,
+            eps=self.hyper.norm_epsilon if epsilon is None else epsilon,
         )
         self._quantise(out, extent)
 
@@ -232,7 +234,7 @@ class Parts(Workspace):
         return self.rows(f"gate{label}", n, rounded=True), up
 
     def _swiglu(self, gate: Rows, up: Rows, rows: Extent) -> None:
-        row_chunks = -(-gate.n // _SWIGLU_COLUMNS)
+        row_chunks = -(-gate.n // SWIGLU_COLUMNS)
         self.plan.add(
             "swiglu",
             Extent(rows.cell, rows.most, 1, row_chunks),
@@ -242,7 +244,7 @@ class Parts(Workspace):
             rounded=gate.rounded,
             rounded_stride=gate.rounded_stride,
             n_columns=gate.n,
-            columns_per_chunk=_SWIGLU_COLUMNS,
+            columns_per_chunk=SWIGLU_COLUMNS,
             row_chunks=row_chunks,
         )
 

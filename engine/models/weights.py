@@ -103,6 +103,17 @@ class Weights:
             view(buffer, np.float32, (n,))[:] = dequantise(self.reader.data(name), tensor.type, tensor.shape).reshape(n)
         return buffer
 
+    def vectors(self, name: str, n_vectors: int, n: int) -> Buffer:
+        """One vector of `n` values (a multiple of 16) for each expert, as float32."""
+        tensor = self._tensor(name)
+        self._check_shape(tensor, (n_vectors, n))
+        if n % GROUP:
+            raise UnsupportedModelError(f"The rows of {name} have {n} values; a multiple of {GROUP} is needed.")
+        buffer = self.memory.allocate(name, 4 * n_vectors * n, "weights")
+        if self.memory.is_real:
+            view(buffer, np.float32, tensor.shape)[:] = dequantise(self.reader.data(name), tensor.type, tensor.shape)
+        return buffer
+
     def optional_vector(self, name: str, n: int) -> int:
         """The address of a vector that a file may leave out, else 0."""
         return self.vector(name, n).address if self.has(name) else 0
@@ -127,6 +138,33 @@ class Weights:
             target = address + i * strip.n_bytes
             self.packings.append(packing(strip, tensor.type, source + row_bytes * first_row, target))
         return matrix
+
+    def slice_of(self, name: str, shape: tuple[int, int, int], index: int) -> Matrix:
+        """Matrix `index` of a tensor that holds shape[0] of them, resident."""
+        tensor = self._tensor(name)
+        self._check_shape(tensor, shape)
+        _, n_rows, n_inputs = shape
+        matrix = Matrix(name, self._type_name(tensor, n_inputs), n_rows, n_inputs, 0)
+        matrix = replace(matrix, address=self.memory.allocate(name, matrix.n_bytes, "weights").address)
+        source = self.reader.address(name) + tensor.n_bytes // shape[0] * index
+        self.packings.append(packing(matrix, tensor.type, source, matrix.address))
+        return matrix
+
+    def transposed(self, name: str, strips: Strips, n_inputs: int) -> Matrix:
+        """The transpose of one strip of a matrix, (n_inputs, strip), resident as float32: types have rows only."""
+        tensor, height = self._tensor(name), strips.height
+        self._check_shape(tensor, (strips.n_rows, n_inputs))
+        self._type_name(tensor, n_inputs)
+        if height % 4 or n_inputs % GROUP:
+            raise UnsupportedModelError(f"{name} cannot be turned: {height} rows of {n_inputs} values.")
+        matrix = Matrix(name, "F32", n_inputs, height, 0)
+        buffer = self.memory.allocate(f"{name}, turned", matrix.n_bytes, "weights")
+        if self.memory.is_real:
+            row_bytes = tensor.type.n_bytes((n_inputs,))
+            part = self.reader.data(name)[row_bytes * strips.first : row_bytes * (strips.first + height)]
+            values = dequantise(part, tensor.type, (height, n_inputs)).reshape(height, -1, GROUP)
+            view(buffer, np.float32, (n_inputs // GROUP, height, GROUP))[:] = values.transpose(1, 0, 2)
+        return replace(matrix, address=buffer.address)
 
     def table(self, name: str, n_rows: int, n_inputs: int) -> tuple[str, int, int]:
         """A matrix that is read row by row from the mapped file: its type, address and bytes of a row."""

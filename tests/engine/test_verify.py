@@ -36,7 +36,7 @@ ADDRESSES = {
     *("x", "y", "q", "k", "v", "out", "rounded", "table", "weight", "weights", "bias", "gate", "up", "logits"),
     *("tokens", "positions", "sequences", "pages", "rows", "items", "extent", "experts", "slots"),
     *("n_tokens", "n_items", "n_pairs", "pair_tokens", "pair_of", "missing", "counts", "last_used", "clock"),
-    *("newest", "outputs", "sinks", "rope_rows"),
+    *("newest", "outputs", "sinks", "rope_rows", "gate_bias", "up_bias", "queries", "kv"),
 }
 PLACES = {"tokens", "positions", "rope_rows", "sequences", "pages", "rows", "items", "extent", "slots", "pair_of"}
 MAY_BE_ABSENT = {"bias", "rounded", "sinks"}

@@ -19,12 +19,14 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.convert import Checkpoint, ConversionOptions, plan_conversion, write_gguf
+from engine.gguf import TensorType
 from engine.gguf.expansions import EXPANSIONS
+from engine.models import ARCHITECTURES
 from tests.support.gguf_copy import SourceFile, split_experts, write_copy
 
 COMPACT = Path(__file__).parents[1] / "data" / "fixtures"
 PROMPTS = ("p0", "p1", "p2")
-ARCHITECTURES = frozenset({"llama", "qwen2", "qwen2moe", "qwen3moe", "olmoe", "deepseek", "granitemoe"})
 TENSOR_TYPES = frozenset(tensor_type.name for tensor_type in EXPANSIONS)
 
 
@@ -54,11 +56,12 @@ class Case:
 
 
 def fixture_cases(
-    architectures: Collection[str] = ARCHITECTURES, type_names: Collection[str] = TENSOR_TYPES
+    architectures: Collection[str] = frozenset(ARCHITECTURES), type_names: Collection[str] = TENSOR_TYPES
 ) -> list[Case]:
     """Every case whose architecture is in the first set and all of whose tensor types are in the second."""
     folder = os.environ.get("COLIBRI_FIXTURES")
     cases = [*compact_cases(), *(shared_cases(Path(folder)) if folder else ())]
+    cases += converted_cases(Path(folder)) if folder else ()
     return [case for case in cases if case.architecture in architectures and case.type_names <= frozenset(type_names)]
 
 
@@ -83,6 +86,23 @@ def shared_cases(folder: Path) -> Iterator[Case]:
             yield read_case(f"shared/{path.stem}", path, expected)
         else:
             yield read_quantised_case(f"shared/{path.stem}", path, expected, kind)
+
+
+def converted_cases(folder: Path) -> Iterator[Case]:
+    """The published-style checkpoints of the shared folder that have no exact GGUF there, converted by the engine."""
+    for config in sorted(folder.glob("*/config.json")):
+        checkpoint = config.parent
+        if not list(checkpoint.glob("gguf/*-F16.gguf")):
+            yield read_case(f"converted/{checkpoint.name}", converted(checkpoint), checkpoint / "expected.npz")
+
+
+@functools.cache
+def converted(checkpoint: Path) -> Path:
+    """The checkpoint as BF16, which is exact for all of them."""
+    target = temporary_folder() / f"{checkpoint.name}.gguf"
+    with Checkpoint.open(checkpoint) as opened:
+        write_gguf(plan_conversion(opened, ConversionOptions(type=TensorType.BF16)), target)
+    return target
 
 
 def read_case(name: str, path: Path, expected: Path) -> Case:
@@ -132,9 +152,15 @@ def make_case(name: str, path: Path, moe_layers: list[int], prompts: list[Prompt
 
 @functools.cache
 def split_copy(path: Path) -> Path:
-    """The same Mixtral in the older spelling, `blk.N.ffn_up.E.weight`, in a folder that goes when Python ends."""
-    folder = Path(tempfile.mkdtemp(prefix="colibri-fixtures-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    target = folder / f"{path.stem}-split-experts.gguf"
+    """The same Mixtral in the older spelling, `blk.N.ffn_up.E.weight`, in the temporary folder."""
+    target = temporary_folder() / f"{path.stem}-split-experts.gguf"
     write_copy(SourceFile.open(path), target, split_experts)
     return target
+
+
+@functools.cache
+def temporary_folder() -> Path:
+    """A folder that goes when Python ends."""
+    folder = Path(tempfile.mkdtemp(prefix="colibri-fixtures-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder

@@ -54,8 +54,8 @@ def write_copy(
     """Write `source` to `target`, each tensor replaced by what `change` gives; `new_keys` replace existing keys."""
     writer = GGUFWriter(target, source.architecture)
     for name, field in source.reader.fields.items():
-        if name.startswith("GGUF.") or name == "general.architecture":
-            continue
+        if name.startswith("GGUF.") or name in ("general.architecture", "general.alignment"):
+            continue  # the package writes these itself, and aligns to 32 bytes
         value = (new_keys or {}).get(name, field.contents())
         sub_type = field.types[-1] if field.types[0] == GGUFValueType.ARRAY else None
         writer.add_key_value(name, value, field.types[0], sub_type=sub_type)

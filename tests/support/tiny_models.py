@@ -208,9 +208,67 @@ def _granitemoe() -> Spec:
     return keys(**MIXTURE | scales), shapes
 
 
+N_LATENT, N_ROPE, N_PLAIN, N_VALUE, QUERY_RANK = 64, 16, 32, 32, 32
+
+
+def _deepseek2() -> Spec:
+    """As V3: compressed queries, groups of experts, sigmoids; with keys and values to be absorbed."""
+    shapes = frame(output=True) | _latent("blk.0.", QUERY_RANK) | dense("blk.0.")
+    shapes |= _latent("blk.1.", QUERY_RANK) | experts("blk.1.", shared=EXPERT_COLUMNS, has_bias=True)
+    more = {
+        "attention.head_count_kv": 1,
+        "attention.key_length": N_LATENT + N_ROPE,
+        "attention.value_length": N_LATENT,
+        "attention.key_length_mla": N_PLAIN + N_ROPE,
+        "attention.value_length_mla": N_VALUE,
+        "attention.kv_lora_rank": N_LATENT,
+        "attention.q_lora_rank": QUERY_RANK,
+        "rope.dimension_count": N_ROPE,
+        "rope.scaling.type": "yarn",
+        "rope.scaling.factor": 8.0,
+        "rope.scaling.original_context_length": 64,
+        "rope.scaling.yarn_log_multiplier": 0.1,
+        "leading_dense_block_count": 1,
+        "expert_shared_count": 1,
+        "expert_group_count": 4,
+        "expert_group_used_count": 2,
+        "expert_gating_func": 2,
+        "expert_weights_scale": 2.5,
+        "expert_weights_norm": True,
+    }
+    return keys(**MIXTURE | more), shapes
+
+
+def _latent(prefix: str, rank: int) -> Shapes:
+    return {
+        f"{prefix}attn_norm.weight": (HIDDEN,),
+        f"{prefix}attn_q_a.weight": (rank, HIDDEN),
+        f"{prefix}attn_q_a_norm.weight": (rank,),
+        f"{prefix}attn_q_b.weight": (HEADS * (N_PLAIN + N_ROPE), rank),
+        f"{prefix}attn_kv_a_mqa.weight": (N_LATENT + N_ROPE, HIDDEN),
+        f"{prefix}attn_kv_a_norm.weight": (N_LATENT,),
+        f"{prefix}attn_k_b.weight": (HEADS, N_LATENT, N_PLAIN),
+        f"{prefix}attn_v_b.weight": (HEADS, N_VALUE, N_LATENT),
+        f"{prefix}attn_output.weight": (HIDDEN, HEADS * N_VALUE),
+    }
+
+
+def _gpt_oss() -> Spec:
+    norm, shapes = "post_attention_norm", frame(output=True)
+    for prefix in ("blk.0.", "blk.1."):
+        shapes |= attention(prefix, biases="qkvo") | experts(prefix, norm)
+        shapes |= {f"{prefix}attn_sinks.weight": (HEADS,), f"{prefix}ffn_gate_inp.bias": (EXPERTS,)}
+        for part, n in (("gate", EXPERT_COLUMNS), ("up", EXPERT_COLUMNS), ("down", HIDDEN)):
+            shapes[f"{prefix}ffn_{part}_exps.bias"] = (EXPERTS, n)
+    scaling = {"rope.scaling.type": "yarn", "rope.scaling.factor": 8.0, "rope.scaling.original_context_length": 64}
+    return keys(**MIXTURE | scaling | {"attention.sliding_window": 40}), shapes
+
+
 TINY_MODELS: dict[str, Callable[[], Spec]] = {
+    "deepseek2": _deepseek2,
     "ernie4_5-moe": _ernie,
     "glm4moe": _glm4moe,
+    "gpt-oss": _gpt_oss,
     "granitemoe": _granitemoe,
     "hunyuan-moe": _hunyuan,
     "phi3": _phi3,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.kernels.ffn import swiglu_reference
+from engine.kernels.ffn import clamped_swiglu_reference, swiglu_reference
 from engine.kernels.layout import activation_row_bytes
 from engine.kernels.library import KernelLibrary
 from tests.engine.kernels.operands import Array, at, quantise
@@ -85,3 +85,40 @@ def test_a_gate_opens_element_by_element(library: KernelLibrary) -> None:
     expected[1] = x[1] / (1 + np.exp(-gate[1].astype(np.float64)))
     library.run("open_gate", 1, x=at(x), x_stride=192, gate=at(gate), gate_stride=192, n=48)
     np.testing.assert_allclose(x, expected, rtol=2e-6, atol=1e-30)
+
+
+@pytest.mark.parametrize("n", [48, 160])
+def test_clamped_experts_add_their_biases_first(library: KernelLibrary, n: int) -> None:
+    rng = np.random.default_rng(8)
+    n_rows, n_experts, per_chunk = 7, 3, 64
+    gate, up = rng.standard_normal((2, n_rows, n), np.float32) * np.float32(6)
+    gate[2, :2], up[4, :2] = [200, -200], [200, -200]
+    biases = rng.standard_normal((2, n_experts, n), np.float32)
+    items = np.array([[2, 0, 3, 0], [0, 3, 4, 0]], np.int64)
+    of_rows = np.array([2, 2, 2, 0, 0, 0, 0])
+    expected = clamped_swiglu_reference(
+        gate.astype(np.float64) + biases[0, of_rows], up.astype(np.float64) + biases[1, of_rows], 7.0, 1.702
+    )
+    rounded = np.zeros((n_rows, activation_row_bytes(n)), np.uint8) if n % 32 == 0 else None
+    row_chunks = -(-n // per_chunk)
+    for chunk in range(len(items) * row_chunks):
+        library.run(
+            "swiglu_clamped",
+            chunk,
+            gate=at(gate),
+            up=at(up),
+            stride=gate.strides[0],
+            rounded=0 if rounded is None else at(rounded),
+            rounded_stride=activation_row_bytes(n),
+            n_columns=n,
+            columns_per_chunk=per_chunk,
+            row_chunks=row_chunks,
+            items=at(items),
+            gate_bias=at(biases[0]),
+            up_bias=at(biases[1]),
+            limit=7.0,
+            slope=1.702,
+        )
+    np.testing.assert_allclose(gate, expected, rtol=2e-5, atol=1e-5)
+    if rounded is not None:
+        np.testing.assert_array_equal(rounded, quantise(library, gate))

@@ -149,14 +149,17 @@ def test_missing_experts_are_counted_and_nothing_is_recorded(library: KernelLibr
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.4])
-def test_outputs_of_a_tokens_experts_are_summed(library: KernelLibrary, scale: float) -> None:
+@pytest.mark.parametrize("has_bias", [False, True])
+def test_outputs_of_a_tokens_experts_are_summed(library: KernelLibrary, scale: float, has_bias: bool) -> None:
     rng = np.random.default_rng(1)
-    n_tokens, top_k, n = 3, 4, 48
+    n_tokens, n_experts, top_k, n = 3, 6, 4, 48
     x = rng.standard_normal((n_tokens, n), np.float32)
     outputs = rng.standard_normal((n_tokens * top_k, n), np.float32)
     weights = rng.random((n_tokens, top_k), np.float32)
-    pair_of = rng.permutation(n_tokens * top_k).astype(np.int32)
-    expected = x + scale * np.einsum("tk,tkn->tn", weights, outputs[pair_of].reshape(n_tokens, top_k, n))
+    pair_of, experts = rng.permutation(n_tokens * top_k).astype(np.int32), choices(rng, n_tokens, n_experts, top_k)
+    bias = rng.standard_normal((n_experts, n), np.float32) * has_bias
+    values = outputs[pair_of].reshape(n_tokens, top_k, n) + bias[experts]
+    expected = x + scale * np.einsum("tk,tkn->tn", weights, values)
     for token in range(n_tokens):
         library.run(
             "combine",
@@ -167,6 +170,8 @@ def test_outputs_of_a_tokens_experts_are_summed(library: KernelLibrary, scale: f
             outputs=at(outputs),
             weights=at(weights),
             pair_of=at(pair_of),
+            experts=at(experts),
+            bias=at(bias) if has_bias else 0,
             top_k=top_k,
             scale=scale,
         )

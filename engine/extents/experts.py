@@ -1,0 +1,100 @@
+"""Extents of routing and of the work between the halves of feed-forward networks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from engine.extents.base import Facts, Limits, Reach, fits, one_a_row, same, whole
+from engine.kernels.layout import ITEM_BYTES, activation_row_bytes
+from engine.plan import Operation
+
+
+def swiglu(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Reach]:
+    same(op, "unit", op.extent.unit, 1)
+    same(op, "row_chunks", o["row_chunks"], op.extent.row_chunks)
+    whole(op, o["n_columns"], 16)
+    whole(op, o["columns_per_chunk"], 32)
+    fits(op, o["n_columns"], o["row_chunks"] * o["columns_per_chunk"])
+    fits(op, 4 * o["n_columns"], o["stride"])
+    rows = op.extent.most
+    if op.kernel == "swiglu_clamped":
+        rows, group = facts.limits.max_pairs, facts.group
+        same(op, "extent", op.extent.cell, group.get("n_items"))
+        same(op, "items", o["items"], group.get("items"))
+        yield Reach("items", ITEM_BYTES * op.extent.most)
+        for name in ("gate_bias", "up_bias"):
+            yield Reach(name, 4 * group["n_experts"] * o["n_columns"])
+    yield Reach("gate", o["stride"] * rows, writes=True)
+    yield Reach("up", o["stride"] * rows)
+    if o["rounded"]:
+        whole(op, o["n_columns"], 32)
+        fits(op, activation_row_bytes(o["n_columns"]), o["rounded_stride"])
+        yield Reach("rounded", o["rounded_stride"] * rows, writes=True)
+
+
+def route(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Reach]:
+    one_a_row(op)
+    padded = -(-o["n_experts"] // 16) * 64
+    fits(op, padded, o["logits_stride"])
+    fits(op, padded, facts.limits.scratch_bytes)
+    fits(op, o["top_k"], o["n_experts"])
+    if op.kernel == "route_sparse":
+        same(op, "top_k", o["top_k"], 2)
+    if op.kernel == "route_scored":
+        whole(op, o["n_experts"], o["n_groups"])
+        fits(op, 1, min(o["n_groups_used"], o["n_group_best"]))
+        fits(op, o["n_groups_used"], o["n_groups"])
+        fits(op, o["n_group_best"], min(o["n_experts"] // o["n_groups"], 2))
+        fits(op, 2 * padded + 4 * o["n_groups"], facts.limits.scratch_bytes)
+        if o["bias"]:
+            yield Reach("bias", 4 * o["n_experts"])
+    facts.route = o
+    yield Reach("logits", o["logits_stride"] * op.extent.most, writes=True)
+    yield Reach("experts", 4 * o["top_k"] * op.extent.most, writes=True)
+    yield Reach("weights", 4 * o["top_k"] * op.extent.most, writes=True)
+
+
+def group(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Reach]:
+    limits = facts.limits
+    one_a_row(op)
+    same(op, "work", (op.extent.cell, op.extent.most), (limits.cells["one"], 1))
+    same(op, "n_tokens", o["n_tokens"], limits.cells["n_tokens"])
+    for name in ("experts", "top_k", "n_experts"):
+        same(op, name, o[name], facts.route.get(name))
+    fits(op, limits.max_tokens * o["top_k"], limits.max_pairs)
+    fits(op, 1, o["max_rows"])
+    fits(op, 16 * o["n_experts"], limits.scratch_bytes)
+    yield Reach("experts", 4 * limits.max_pairs)
+    for name in ("pair_tokens", "pair_of"):
+        yield Reach(name, 4 * limits.max_pairs, writes=True)
+    yield Reach("slots", 8 * o["n_experts"])
+    for name in ("counts", "last_used"):
+        yield Reach(name, 8 * o["n_experts"], writes=True)
+    yield Reach("items", ITEM_BYTES * most_items(o, limits), writes=True)
+    yield Reach("newest", 4 * o["top_k"], writes=True)
+    for name in ("n_items", "n_pairs", "missing"):
+        yield Reach(name, 8, writes=True)
+    for name in ("n_tokens", "clock"):
+        yield Reach(name, 8)
+    facts.group = o
+    facts.most |= {o["n_items"]: most_items(o, limits), o["n_pairs"]: limits.max_pairs}
+
+
+def combine(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Reach]:
+    one_a_row(op)
+    whole(op, o["n"], 16)
+    fits(op, 4 * o["n"], o["stride"])
+    same(op, "top_k", o["top_k"], facts.group.get("top_k"))
+    for name in ("pair_of", "experts"):
+        same(op, name, o[name], facts.group.get(name))
+    if o["bias"]:
+        yield Reach("bias", 4 * facts.group["n_experts"] * o["n"])
+    yield Reach("experts", 4 * o["top_k"] * op.extent.most)
+    yield Reach("x", o["stride"] * op.extent.most, writes=True)
+    yield Reach("outputs", o["stride"] * facts.limits.max_pairs)
+    yield Reach("weights", 4 * o["top_k"] * op.extent.most)
+    yield Reach("pair_of", 4 * o["top_k"] * op.extent.most)
+
+
+def most_items(o: dict[str, int], limits: Limits) -> int:
+    return min(limits.max_pairs, o["n_experts"] + limits.max_pairs // max(o["max_rows"], 1))
