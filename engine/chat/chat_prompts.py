@@ -15,6 +15,7 @@ from engine.chat.pieces import ToolCall
 from engine.chat.template_traits import TemplateTraits, probe
 from engine.errors import InvalidRequestError
 from engine.tokenizer import ChatTemplate, Tokenizer
+from engine.tokenizer.marks import TrustedText
 
 _END_TOKENS = 40  # of the prompt, in which an opened reasoning is looked for
 
@@ -73,6 +74,8 @@ class ChatPrompts:
             return self.traits.adapted(message, calls)
         content = message.get("content") or ""
         written = f"{content}\n{family.write(calls)}" if content else family.write(calls)
+        if not self._template.marks.stands_in([content, *((call.name, call.arguments) for call in calls)]):
+            written = TrustedText(written)  # the family's markers are control tokens
         return [{**{name: value for name, value in message.items() if name != "tool_calls"}, "content": written}]
 
 

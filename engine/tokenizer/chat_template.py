@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from jinja2 import Template, TemplateSyntaxError
 
 from engine.errors import TemplateError
 from engine.tokenizer.limits import LimitError, run_bounded
+from engine.tokenizer.marks import ControlMarks, marked, take_out, texts_in, unused_mark
 from engine.tokenizer.sandbox import BoundedEnvironment, RefusedByTemplate, given
 from engine.tokenizer.tokenizer import Tokenizer
 from engine.tokenizer.vocabulary import token_id_under
@@ -121,15 +123,57 @@ class ChatTemplate:
         **extra: Any,
     ) -> list[int]:
         """The prompt's token ids: `render`, with special tokens recognised, and with BOS before it if the model
-        wants one and the template does not write it."""
-        text = self.render(
-            messages, add_generation_prompt=add_generation_prompt, allow_default=allow_default, tools=tools, **extra
-        )
-        ids = self._tokenizer.encode(text, add_special=False, parse_special=True)
+        wants one and the template does not write it.
+
+        Control tokens are the template's own: what looks like one in the messages, `tools` or `extra` stays text.
+        """
+        values = {"messages": messages, "tools": tools, "extra": extra}
+        text, marks = self._render_marked(values, add_generation_prompt, allow_default)
+        ids = self._tokenizer.encode(text, add_special=False, parse_special=True, marks=marks)
         bos_id = self._tokenizer.bos_id
         if self._tokenizer.adds_bos and bos_id is not None and ids[:1] != [bos_id]:
             ids.insert(0, bos_id)
         return ids
+
+    @cached_property
+    def marks(self) -> ControlMarks:
+        """What tells the template's control tokens from text that looks like one."""
+        return ControlMarks(self._tokenizer.sign_tokens())
+
+    def _render_marked(
+        self, values: Mapping[str, Any], add_generation_prompt: bool, allow_default: bool
+    ) -> tuple[str, list[int]]:
+        """The rendered text and the places in it where no control token may begin or go on.
+
+        As many marks are set as change nothing else in what the template makes. If even the fewest change it, what
+        the template makes of the marked conversation counts.
+        """
+
+        def render(given: Mapping[str, Any]) -> str:
+            return self.render(
+                given["messages"],
+                add_generation_prompt=add_generation_prompt,
+                allow_default=allow_default,
+                tools=given["tools"],
+                **given["extra"],
+            )
+
+        text, marks = render(values), self.marks
+        if not marks.needed(values):
+            return text, []
+        mark = unused_mark([*texts_in(values), self.source or "", self.tools_source or ""])
+        if mark is None:
+            raise TemplateError(
+                "expected a conversation that leaves one of Unicode's private characters (U+E000 to U+F8FF) unused, so "
+                "that its text can be told from control tokens; found all of them in it. Remove one of them"
+            )
+        try:
+            found, places = take_out(render(marked(values, marks.wherever_one_may_begin, mark)), mark)
+        except TemplateError:
+            found, places = "", []
+        if found != text:
+            found, places = take_out(render(marked(values, marks.where_one_stands, mark)), mark)
+        return found, places
 
     def _compile(self, source: str) -> Template:
         if source not in self._compiled:

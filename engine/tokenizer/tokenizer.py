@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -68,7 +68,7 @@ class Tokenizer:
         signs = vocabulary.of_kind(TokenKind.CONTROL, TokenKind.UNKNOWN)
         strips = self._find_stripping(metadata, user_defined | signs)
         self._always = SpecialTokens(user_defined, strips)
-        self._on_request = SpecialTokens(user_defined | signs, strips)
+        self._on_request = SpecialTokens(user_defined | signs, strips, frozenset(signs.values()))
 
     @classmethod
     def from_metadata(cls, metadata: Mapping[str, Any], library: KernelLibrary | None = None) -> Tokenizer:
@@ -115,18 +115,22 @@ class Tokenizer:
         """Build the tables for encoding now, so that the first `encode` need not."""
         self._ready()
 
-    def encode(self, text: str, *, add_special: bool = True, parse_special: bool = False) -> list[int]:
+    def encode(
+        self, text: str, *, add_special: bool = True, parse_special: bool = False, marks: Sequence[int] = ()
+    ) -> list[int]:
         """The ids of a text.
 
         `add_special`: put BOS before and EOS behind, as the file says. `parse_special`: control tokens that are
         spelled in the text become their ids (for rendered templates); otherwise they are ordinary text. User-defined
-        tokens always become their ids. Raises TokenizerError for text that is no valid Unicode.
+        tokens always become their ids. `marks`: rising places in the text; a control token that begins at one, or has
+        one inside, is ordinary text whatever `parse_special` says (see `marks.py`). Raises TokenizerError for text
+        that is no valid Unicode.
         """
         _check_unicode(text)
         encoder = self._ready()
         ids = [self.bos_id] if add_special and self.adds_bos and self.bos_id is not None else []
         after_special = True
-        for part in (self._on_request if parse_special else self._always).split(text):
+        for part in (self._on_request if parse_special else self._always).split(text, marks):
             if isinstance(part, int):
                 ids.append(part)
                 after_special = True
@@ -178,6 +182,10 @@ class Tokenizer:
     def control_tokens(self) -> frozenset[str]:
         """The texts of the tokens that are signs to the model."""
         return frozenset(self._vocabulary.of_kind(TokenKind.CONTROL))
+
+    def sign_tokens(self) -> frozenset[str]:
+        """The texts of all tokens that only `parse_special` finds: the control tokens and the unknown one."""
+        return frozenset(self._vocabulary.of_kind(TokenKind.CONTROL, TokenKind.UNKNOWN))
 
     def user_defined_tokens(self) -> frozenset[str]:
         """The texts of the tokens that somebody added to the vocabulary and that are shown as they are."""
