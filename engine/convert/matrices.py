@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 Rows = npt.NDArray[np.int64]
 Values = npt.NDArray[np.float32]
+Bytes = npt.NDArray[np.uint8]
 
 
 class Matrix(ABC):
@@ -25,6 +26,13 @@ class Matrix(ABC):
     @abstractmethod
     def read(self, rows: Rows) -> Values:
         """The values of `rows` (n,) int64, in that order: (n, n_columns) float32."""
+
+    def read_stored(self, rows: Rows, dtype: str) -> Bytes | None:
+        """The bytes of `rows` as the checkpoint has them, (n, row bytes) uint8, if their elements are of `dtype`.
+
+        None for another type, and for values that are not simply stored.
+        """
+        return None
 
     def read_all(self) -> Values:
         """Every row: (n_rows, n_columns) float32."""
@@ -54,6 +62,9 @@ class Picked(Matrix):
     def read(self, rows: Rows) -> Values:
         return self._inner.read(self._rows[rows])
 
+    def read_stored(self, rows: Rows, dtype: str) -> Bytes | None:
+        return self._inner.read_stored(self._rows[rows], dtype)
+
 
 class Stacked(Matrix):
     """Matrices of equal size one above the other: the experts of a layer."""
@@ -65,11 +76,28 @@ class Stacked(Matrix):
 
     def read(self, rows: Rows) -> Values:
         result = np.empty((len(rows), self.n_columns), np.float32)
-        index = rows // self._part_rows
-        for part in np.unique(index):
-            mine = index == part
+        for part, mine in self._by_part(rows):
             result[mine] = self._parts[part].read(rows[mine] - part * self._part_rows)
         return result
+
+    def read_stored(self, rows: Rows, dtype: str) -> Bytes | None:
+        pieces = [
+            (mine, self._parts[part].read_stored(rows[mine] - part * self._part_rows, dtype))
+            for part, mine in self._by_part(rows)
+        ]
+        result: Bytes | None = None
+        for mine, piece in pieces:
+            if piece is None:
+                return None
+            if len(pieces) == 1:
+                return piece
+            result = np.empty((len(rows), piece.shape[1]), np.uint8) if result is None else result
+            result[mine] = piece
+        return result
+
+    def _by_part(self, rows: Rows) -> Iterator[tuple[int, npt.NDArray[np.bool_]]]:
+        index = rows // self._part_rows
+        yield from ((int(part), index == part) for part in np.unique(index))
 
 
 class Mapped(Matrix):

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.convert.checkpoint import Checkpoint
-from engine.convert.matrices import Matrix, Rows, Values
+from engine.convert.matrices import Bytes, Matrix, Rows, Values
 from engine.convert.safetensors import ITEM_BYTES, StoredTensor
 
 _GAP_ROWS = 8  # rows that are read along, because one longer read is faster than two
@@ -63,6 +63,9 @@ class Stored(Matrix):
 
     def read(self, rows: Rows) -> Values:
         return expand(self._rows.read(rows), self._dtype)
+
+    def read_stored(self, rows: Rows, dtype: str) -> Bytes | None:
+        return self._rows.read(rows) if dtype == self._dtype else None
 
 
 class BlockScaled(Matrix):

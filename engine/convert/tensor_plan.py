@@ -10,12 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.convert.encode import encode
-from engine.convert.matrices import Matrix, Values
+from engine.convert.matrices import Matrix, Rows, Values
 from engine.convert.stored import PackedRows
 from engine.errors import ModelFormatError, UnsupportedModelError
 from engine.gguf.tensor_types import TensorType
 
-CHUNK_BYTES = 64 * 1024 * 1024
+CHUNK_BYTES = 4 * 1024 * 1024  # larger ones leave the cores' caches, and cost page faults
+# The bits of the exponent; all of them are set in what is not finite.
+_EXPONENTS = {
+    TensorType.F32: ("<u4", np.uint32(0x7F800000)),
+    TensorType.F16: ("<u2", np.uint16(0x7C00)),
+    TensorType.BF16: ("<u2", np.uint16(0x7F80)),
+}
 _READ_DTYPES = {TensorType.F32: "<f4", TensorType.F16: "<f2", TensorType.BF16: "<u2"}
 
 
@@ -51,8 +57,7 @@ class TensorPlan:
 
         Raises ModelFormatError for a value that is not finite.
         """
-        per_row = self.matrix.n_rows // self.n_rows  # vectors are matrices of one column
-        values = self.matrix.read(np.arange(first * per_row, last * per_row)).reshape(last - first, self.n_columns)
+        values = self.matrix.read(self._matrix_rows(first, last)).reshape(last - first, self.n_columns)
         if not np.isfinite(values).all():
             row, column = np.argwhere(~np.isfinite(values))[0]
             raise ModelFormatError(
@@ -71,7 +76,8 @@ class TensorPlan:
             if self.packed is not None:
                 yield self.packed.read_packed(np.arange(first, last)).reshape(-1)
             else:
-                yield self._encode(self.rows(first, last))
+                stored = self._as_stored(first, last)
+                yield self._encode(self.rows(first, last)) if stored is None else stored
 
     def row_ranges(self, max_bytes: int = CHUNK_BYTES) -> Iterator[tuple[int, int]]:
         """The rows of each chunk, (first, last): cut where one of the checkpoint's tensors ends, if that fits."""
@@ -86,6 +92,20 @@ class TensorPlan:
         if self.packed is not None:
             return data.reshape(*self.shape[:-1], self.packed.row_bytes)
         return data.view(_READ_DTYPES[self.type]).reshape(self.shape)
+
+    def _matrix_rows(self, first: int, last: int) -> Rows:
+        per_row = self.matrix.n_rows // self.n_rows  # vectors are matrices of one column
+        return np.arange(first * per_row, last * per_row)
+
+    def _as_stored(self, first: int, last: int) -> npt.NDArray[np.uint8] | None:
+        """The checkpoint's own bytes, where they are of `type` and finite; None where there is something to compute."""
+        if self.type not in _EXPONENTS:
+            return None
+        dtype, exponent = _EXPONENTS[self.type]
+        data = self.matrix.read_stored(self._matrix_rows(first, last), self.type.name)
+        if data is None or ((data.view(dtype) & exponent) == exponent).any():
+            return None  # `rows` names what is not finite
+        return data.reshape(-1)
 
     def _encode(self, values: Values) -> npt.NDArray[np.uint8]:
         if self.type is TensorType.F16 and (largest := float(np.abs(values).max(initial=0))) > 65_519:
