@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.convert.json_files import list_of
+from engine.convert.vocabulary.byte_level import two_parts
 from engine.errors import ModelFormatError, UnsupportedModelError
 from engine.tokenizer.pre_tokenizers import PRE_TOKENIZERS
 
@@ -29,6 +30,7 @@ _WRITTEN = (
     "seed-coder",
     "deepseek-coder",
     "deepseek-v3",
+    "kimi-k2",
     "falcon",
 )
 # Names of a family's own, where other programs choose by them.
@@ -75,8 +77,9 @@ def _words_stay_whole(tokenizer: dict[str, Any], path: Path) -> bool:
     if model.get("ignore_merges") is True:
         return True
     merges = list_of(model, "merges", path)
-    merged = {"".join(merge) if isinstance(merge, list) else str(merge).replace(" ", "", 1) for merge in merges}
-    added = {entry.get("content") for entry in list_of(tokenizer, "added_tokens", path) if isinstance(entry, dict)}
+    merged = {"".join(two_parts(merge, path)) for merge in merges}
+    entries = [entry for entry in list_of(tokenizer, "added_tokens", path) if isinstance(entry, dict)]
+    added = {content for entry in entries if isinstance(content := entry.get("content"), str)}
     return all(len(text) == 1 or text in merged or text in added for text in model["vocab"])
 
 

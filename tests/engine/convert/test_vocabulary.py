@@ -226,6 +226,14 @@ def test_added_tokens_are_signs_or_whole_words(tmp_path: Path) -> None:
     assert kinds == [TokenKind.USER_DEFINED, TokenKind.CONTROL, TokenKind.CONTROL]
 
 
+@pytest.mark.parametrize("content", [None, 7, [[]], {"a": 1}])
+def test_an_added_token_without_a_text_is_refused(content: Any, tmp_path: Path) -> None:
+    folder = folder_of(checkpoint_case("glm4_moe"), tmp_path)
+    changed(folder, "tokenizer.json", lambda values: values["added_tokens"][0].update(content=content))
+    with pytest.raises(ModelFormatError, match="added tokens with an id and a text"):
+        keys_of(folder)
+
+
 def test_an_unknown_way_to_cut_words_is_quoted(tmp_path: Path) -> None:
     folder = folder_of(checkpoint_case("qwen3_moe"), tmp_path)
     changed(
