@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 
 import numpy as np
@@ -32,10 +33,13 @@ class ByteLevelEncoder:
             )
         self._merger = Merger(library, tokens, _single_bytes(tokens), pairs=pairs, takes_whole=pre.ignore_merges)
         self._cutter = WordCutter(library, pre.expressions)
+        self._composes = pre.composes
 
     def encode(self, text: str, *, after_special: bool) -> list[int]:
         """The ids of a stretch of text; what stood before it makes no difference here."""
         del after_special
+        if self._composes and not unicodedata.is_normalized("NFC", text):
+            text = unicodedata.normalize("NFC", text)
         return self._merger.encode(text.encode(), self._cutter.ends(text))
 
 

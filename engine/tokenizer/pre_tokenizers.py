@@ -14,11 +14,13 @@ class PreTokenizer:
     Matched and unmatched stretches both become pieces.
     `ignore_merges`: a word that is a token is taken whole, whatever the merges say.
     `adds_bos`: what holds if the file does not say.
+    `composes`: the text is put into Unicode's form NFC first, as the published tokenizers of these models do.
     """
 
     expressions: tuple[str, ...]
     ignore_merges: bool = False
     adds_bos: bool = False
+    composes: bool = False
 
 
 _CONTRACTIONS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
@@ -79,7 +81,8 @@ _SINGLE_DIGITS = (r"\p{N}", _GPT2)
 
 _FAMILIES: tuple[tuple[PreTokenizer, str], ...] = (
     (PreTokenizer(_UNNAMED), "default"),
-    (PreTokenizer((_GPT2,)), "gpt-2 mpt olmo jais phi-2 trillion granite-docling exaone4 a.x-4.0 mellum gigachat"),
+    (PreTokenizer((_GPT2,)), "gpt-2 mpt jais phi-2 trillion granite-docling exaone4 a.x-4.0 mellum gigachat"),
+    (PreTokenizer((_GPT2,), composes=True), "olmo"),
     (PreTokenizer(_SINGLE_DIGITS), "smollm starcoder refact command-r codeshell exaone minerva-7b mellum2"),
     (
         PreTokenizer((_LLAMA3,), ignore_merges=True, adds_bos=True),
@@ -87,7 +90,8 @@ _FAMILIES: tuple[tuple[PreTokenizer, str], ...] = (
     ),
     (PreTokenizer((_LLAMA3,)), "dbrx smaug-bpe chatglm-bpe"),
     (PreTokenizer((_LLAMA3,), ignore_merges=True), "glm4 glm5"),
-    (PreTokenizer((_QWEN2,)), "qwen2 deepseek-r1-qwen kormo stablelm2 megrez hunyuan solar-open grok-2"),
+    (PreTokenizer((_QWEN2,), composes=True), "qwen2"),
+    (PreTokenizer((_QWEN2,)), "deepseek-r1-qwen kormo stablelm2 megrez hunyuan solar-open grok-2"),
     (PreTokenizer((_QWEN35,)), "qwen35"),
     (PreTokenizer((_GPT4O,)), "gpt-4o llama4 kanana2 minimax-m2"),
     (PreTokenizer((_TEKKEN,), ignore_merges=True, adds_bos=True), "tekken"),
