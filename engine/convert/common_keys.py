@@ -50,8 +50,13 @@ def heads_of(m: ModelMap) -> Heads:
     return Heads(n_heads, n_kv_heads, head_dim)
 
 
-def basic_keys(m: ModelMap, *, n_blocks: int | None = None, feed_forward: bool = True) -> None:
-    """Counts, sizes, norm, rope. n_blocks: with layers that predict further tokens, where those are written."""
+def basic_keys(
+    m: ModelMap, *, n_blocks: int | None = None, feed_forward: bool = True, scaling: tuple[str, ...] = ()
+) -> None:
+    """Counts, sizes, norm, rope. n_blocks: with layers that predict further tokens, where those are written.
+
+    scaling: ways to scale positions that the table has lines for, besides linear and yarn.
+    """
     m.key("block_count", n_blocks or m.n_layers)
     m.key("context_length", m.config.size("max_position_embeddings"))
     m.key("embedding_length", m.hidden)
@@ -61,21 +66,20 @@ def basic_keys(m: ModelMap, *, n_blocks: int | None = None, feed_forward: bool =
     m.key("attention.head_count", n_heads)
     m.key("attention.head_count_kv", m.config.size("num_key_value_heads", n_heads))
     m.number("attention.layer_norm_rms_epsilon", m.config.number(("rms_norm_eps", "norm_eps")))
-    rope_keys(m)
+    _rope_keys(m, ("default", "linear", "yarn", *scaling))
     if m.config.get("head_dim") is not None:
         head_dim = m.config.size("head_dim")
         m.key("attention.key_length", head_dim)
         m.key("attention.value_length", head_dim)
 
 
-def rope_keys(m: ModelMap) -> None:
-    """The rotation's base and how it is scaled; `llama3` and `longrope` become tensors instead."""
+def _rope_keys(m: ModelMap, known: tuple[str, ...]) -> None:
     rope = m.config.rope
     m.number("rope.freq_base", rope.number("rope_theta", 10000.0))
-    if rope.kind not in ("default", "linear", "yarn", "llama3", "longrope", "dynamic"):
+    if rope.kind not in known:
         raise UnsupportedModelError(
-            f"{m.config.path}: expected positions scaled by linear, yarn, llama3, longrope or Hunyuan's dynamic, found "
-            f"the rope type {rope.kind!r:.40}. Update Colibri, or choose another model."
+            f"{m.config.path}: expected a rope type that a {m.architecture} file can say ({', '.join(known)}), found "
+            f"{rope.kind!r:.40}. Update Colibri, or choose another model."
         )
     if rope.kind in ("linear", "yarn"):
         m.key("rope.scaling.type", rope.kind, ValueType.STRING)
@@ -136,12 +140,13 @@ def expert_keys(m: ModelMap, top_k: int | None = None) -> Size:
     return n_experts
 
 
-def normalised_weights(m: ModelMap, usual: bool) -> None:
+def normalised_weights(m: ModelMap, *, usual: bool, unsaid: bool) -> None:
     """Whether the chosen experts' weights are made to sum to one: written where it is not usual for the architecture.
 
-    Other programs take the usual for granted; the reference goes by `norm_topk_prob`.
+    Other programs take the usual for granted; the reference goes by `norm_topk_prob`. unsaid: what that is for the
+    reference where config.json leaves it out.
     """
-    found = m.config.flag("norm_topk_prob", usual)
+    found = m.config.flag("norm_topk_prob", unsaid)
     if found is not usual:
         m.key("expert_weights_norm", found, ValueType.BOOL)
 

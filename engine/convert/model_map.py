@@ -172,7 +172,9 @@ class ModelMap:
         """The lines that every architecture has: token embedding, output, final norm."""
         table = (self.n_vocabulary, self.hidden)
         self.tensor("token_embd.weight", "model.embed_tokens.weight", table)
-        if self.config.flag("tie_word_embeddings", False):
+        # Where config.json leaves it out the class decides, and what is published tells which way.
+        name = "tie_embedding" if self.config.get("tie_word_embeddings") is None else "tie_word_embeddings"
+        if self.config.flag(name, not self.has("lm_head.weight")):
             self.mark_taken("lm_head.weight")  # some publish a copy
         else:
             self.tensor("output.weight", "lm_head.weight", table)

@@ -38,7 +38,7 @@ def describe(m: ModelMap) -> None:
     m.key("expert_feed_forward_length", n)
     m.number("expert_weights_scale", m.config.number("routed_scaling_factor", 1.0))
     m.key("expert_shared_count", n_shared)
-    normalised_weights(m, usual=False)
+    normalised_weights(m, usual=False, unsaid=False)
 
     m.embeddings()
     for layer in m.layers():

@@ -6,6 +6,8 @@ applied to the queries, and `attn_v_b` (heads, v, rank). Attention over the late
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from engine.convert.common_keys import SIGMOID, SOFTMAX, basic_keys, expert_keys
 from engine.convert.common_tensors import experts, feed_forward, norms, router
 from engine.convert.matrices import Picked, Transposed
@@ -18,18 +20,35 @@ from engine.gguf.value_types import ValueType
 ARCHITECTURE = "deepseek2"
 CLASSES = ("DeepseekV2ForCausalLM", "DeepseekV3ForCausalLM")
 
+
+@dataclass(frozen=True, slots=True)
+class _Usual:
+    """What the reference takes where config.json leaves it out."""
+
+    n_dense: int
+    n_shared: int
+    n_group: int
+    n_group_used: int
+    weights_scale: float
+    weights_norm: bool
+
+
+_V2 = _Usual(n_dense=0, n_shared=2, n_group=1, n_group_used=1, weights_scale=1.0, weights_norm=False)
+_V3 = _Usual(n_dense=3, n_shared=1, n_group=8, n_group_used=4, weights_scale=2.5, weights_norm=True)
 _GATING = {"softmax": SOFTMAX, "sigmoid": SIGMOID}
 
 
 def describe(m: ModelMap) -> None:
     config = m.config
-    n_dense = config.size("first_k_dense_replace", 0, least=0)
+    usual = _V3 if _is_v3(m) else _V2
+    n_dense = config.size("first_k_dense_replace", usual.n_dense, least=0)
     n = config.size("moe_intermediate_size")
-    n_shared = config.size("n_shared_experts", 0, least=0)
+    n_shared = config.size("n_shared_experts", usual.n_shared, least=0)
     sigmoid = _gating(m) == SIGMOID
     # "greedy" looks at all experts, whatever the groups are.
-    n_group = Size(1, "topk_method greedy") if config.get("topk_method") == "greedy" else config.size("n_group", 1)
-    n_group_used = n_group if n_group == 1 else config.size("topk_group", n_group)
+    is_greedy = config.get("topk_method") == "greedy"
+    n_group = Size(1, "topk_method greedy") if is_greedy else config.size("n_group", usual.n_group)
+    n_group_used = n_group if n_group == 1 else config.size("topk_group", usual.n_group_used)
 
     basic_keys(m)
     m.key("attention.head_count_kv", 1)
@@ -44,8 +63,8 @@ def describe(m: ModelMap) -> None:
     m.key("vocab_size", m.n_vocabulary)
     m.key("expert_feed_forward_length", n)
     m.key("expert_shared_count", n_shared)
-    m.number("expert_weights_scale", config.number("routed_scaling_factor", 1.0))
-    if config.flag("norm_topk_prob", False):
+    m.number("expert_weights_scale", config.number("routed_scaling_factor", usual.weights_scale))
+    if config.flag("norm_topk_prob", usual.weights_norm):
         m.key("expert_weights_norm", True, ValueType.BOOL)
 
     m.embeddings()
@@ -66,8 +85,12 @@ def describe(m: ModelMap) -> None:
     m.ignore(*(f"model.layers.{m.n_layers + index}.*" for index in range(n_predict)))
 
 
+def _is_v3(m: ModelMap) -> bool:
+    return m.config.architecture == "DeepseekV3ForCausalLM"
+
+
 def _gating(m: ModelMap) -> int:
-    name = m.config.get("scoring_func") or ("sigmoid" if m.config.architecture.endswith("V3ForCausalLM") else "softmax")
+    name = m.config.get("scoring_func") or ("sigmoid" if _is_v3(m) else "softmax")
     if name not in _GATING or m.config.size("moe_layer_freq", 1) != 1:
         raise UnsupportedModelError(
             f"{m.config.path}: expected the scoring_func softmax or sigmoid and moe_layer_freq 1, found {name!r:.40} "

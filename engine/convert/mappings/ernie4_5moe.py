@@ -18,7 +18,8 @@ def describe(m: ModelMap) -> None:
     n_shared = config.size("moe_num_shared_experts", 0, least=0)
     n_dense = config.size("moe_layer_start_index", 0, least=0)
     interval = config.size("moe_layer_interval", 1)
-    last = config.size("moe_layer_end_index", m.n_layers - 1, least=0)
+    end = config.get("moe_layer_end_index")
+    last = m.n_layers - 1 if end in (None, -1) else config.size("moe_layer_end_index", least=0)
     if interval != 1 or last != m.n_layers - 1:
         raise UnsupportedModelError(
             f"{config.path}: expected experts in every layer from moe_layer_start_index on, found moe_layer_interval = "

@@ -14,9 +14,9 @@ CLASSES = ("Glm4MoeForCausalLM",)
 def describe(m: ModelMap) -> None:
     config = m.config
     heads = heads_of(m)
-    n_dense = config.size("first_k_dense_replace", 0, least=0)
+    n_dense = config.size("first_k_dense_replace", 1, least=0)
     n = config.size("moe_intermediate_size")
-    n_shared = config.size("n_shared_experts", 0, least=0)
+    n_shared = config.size("n_shared_experts", 1, least=0)
     n_predict = config.size("num_nextn_predict_layers", 0, least=0)
     has_head_norms = config.flag("use_qk_norm", False)
 

@@ -23,7 +23,7 @@ def describe(m: ModelMap) -> None:
     n_shared = config.same_size("num_shared_expert", m.n_layers)
     n_shared_rows = n_shared * config.size("intermediate_size")
 
-    basic_keys(m)
+    basic_keys(m, scaling=("dynamic",))
     n_experts = expert_keys(m, top_k=config.same_size("moe_topk", m.n_layers))
     m.key("expert_shared_feed_forward_length", n_shared_rows)
     m.key("expert_feed_forward_length", n)
@@ -44,7 +44,7 @@ def describe(m: ModelMap) -> None:
 
 def _stretched_base(m: ModelMap, head_dim: int) -> None:
     rope = m.config.rope
-    if rope.kind != "dynamic" or not rope.has("alpha"):
+    if rope.kind != "dynamic":
         return
     alpha = rope.number("alpha")
     context = _LONG_CONTEXT if alpha == _LONG_ALPHA else int(m.config.size("max_position_embeddings"))

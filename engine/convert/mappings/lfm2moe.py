@@ -35,7 +35,7 @@ def describe(m: ModelMap) -> None:
     m.key("expert_gating_func", SIGMOID)
     m.key("vocab_size", m.n_vocabulary)
     m.key("shortconv.l_cache", width)
-    normalised_weights(m, usual=True)
+    normalised_weights(m, usual=True, unsaid=True)
     if (scale := config.number("routed_scaling_factor", 1.0)) != 1.0:
         m.number("expert_weights_scale", scale)
 

@@ -23,7 +23,7 @@ def describe(m: ModelMap) -> None:
     has_experts = m.config.architecture == "MixtralForCausalLM"
     no_sliding_window(m)
 
-    basic_keys(m)
+    basic_keys(m, scaling=("llama3",))
     m.key("vocab_size", m.n_vocabulary)
     m.key("rope.dimension_count", heads.head_dim)
     n_experts = expert_keys(m) if has_experts else None

@@ -16,7 +16,7 @@ def describe(m: ModelMap) -> None:
 
     basic_keys(m)
     n_experts = expert_keys(m)
-    normalised_weights(m, usual=False)
+    normalised_weights(m, usual=False, unsaid=False)
     if m.config.get("clip_qkv") is not None:
         m.number("attention.clamp_kqv", m.config.number("clip_qkv"))
 

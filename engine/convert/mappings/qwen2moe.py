@@ -28,7 +28,7 @@ def describe(m: ModelMap) -> None:
     n_experts = expert_keys(m)
     m.key("expert_feed_forward_length", n)
     m.key("expert_shared_feed_forward_length", n_shared)
-    normalised_weights(m, usual=False)
+    normalised_weights(m, usual=False, unsaid=False)
 
     m.embeddings()
     for layer in m.layers():

@@ -26,7 +26,7 @@ def describe(m: ModelMap) -> None:
     basic_keys(m)
     n_experts = expert_keys(m)
     m.key("expert_feed_forward_length", n)
-    normalised_weights(m, usual=True)
+    normalised_weights(m, usual=True, unsaid=False)
 
     m.embeddings()
     for layer in m.layers():

@@ -40,7 +40,7 @@ def describe(m: ModelMap) -> None:
 
     basic_keys(m, n_blocks=m.n_layers + n_predict)
     n_experts = mixture_keys(m)
-    normalised_weights(m, usual=True)
+    normalised_weights(m, usual=True, unsaid=True)
     delta_keys(m, kinds, n_predict)
 
     m.embeddings(norm_change=offset_norms)

@@ -25,7 +25,7 @@ def describe(m: ModelMap) -> None:
             f"architecture smollm3 means, found {found!r:.80}."
         )
 
-    basic_keys(m)
+    basic_keys(m, scaling=("llama3",))
     m.key("vocab_size", m.n_vocabulary)
     m.key("rope.dimension_count", heads.head_dim)
 

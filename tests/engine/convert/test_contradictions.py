@@ -183,6 +183,9 @@ def test_options_are_followed(tmp_path: Path) -> None:
         ("smollm3", {"no_rope_layers": [1, 0, 1, 0]}, "no_rope_layers"),
         ("gpt_oss", {"layer_types": ["full_attention", "sliding_attention"]}, "layer_types"),
         ("llama", {"rope_scaling": {"rope_type": "dynamic2"}}, "dynamic2"),
+        ("llama", {"rope_scaling": {"rope_type": "dynamic", "factor": 2.0}}, "dynamic"),
+        ("qwen3_moe", {"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, "llama3"),
+        ("qwen2", {"rope_scaling": {"type": "longrope", "short_factor": [], "long_factor": []}}, "longrope"),
         ("llama", {"quantization_config": {"quant_method": "gptq", "bits": 4}}, "gptq"),
         ("deepseek_v2", {"moe_layer_freq": 2}, "moe_layer_freq"),
         ("deepseek_v2", {"scoring_func": "tanh"}, "tanh"),
@@ -194,6 +197,39 @@ def test_variants_that_gguf_cannot_say_are_refused(
     name: str, changes: dict[str, Any], words: str, tmp_path: Path
 ) -> None:
     assert words in refusal(with_config(checkpoint_case(name), changes), tmp_path, UnsupportedModelError)
+
+
+@pytest.mark.parametrize(
+    ("name", "left_out", "expected"),
+    [
+        ("deepseek_v3", ("norm_topk_prob", "routed_scaling_factor", "scoring_func"), {}),
+        ("qwen3_moe", ("norm_topk_prob",), {"qwen3moe.expert_weights_norm": False}),
+        ("qwen3_next", ("norm_topk_prob", "full_attention_interval", "partial_rotary_factor"), {}),
+        ("glm4_moe", ("norm_topk_prob", "first_k_dense_replace", "n_shared_experts", "partial_rotary_factor"), {}),
+        ("smollm3", ("tie_word_embeddings", "no_rope_layers"), {}),
+        ("qwen3_5_moe_text", ("tie_word_embeddings", "layer_types"), None),
+        ("ernie4_5_moe", ("moe_layer_end_index", "moe_layer_interval"), {}),
+    ],
+)
+def test_what_a_configuration_leaves_out_is_what_the_reference_takes(
+    name: str, left_out: tuple[str, ...], expected: dict[str, Any] | None, tmp_path: Path
+) -> None:
+    """`expected`: keys that are other than with the value said; None if the table itself needs it."""
+    case = checkpoint_case(name)
+    changed = with_config(case, dict.fromkeys(left_out))
+    if expected is None:
+        assert "layer 1 needs" in refusal(changed, tmp_path / "changed")
+        return
+    said, found = plan_of(case, tmp_path / "said"), plan_of(changed, tmp_path / "found")
+    assert {tensor.name for tensor in found.tensors} == {tensor.name for tensor in said.tensors}
+    differing = {key: entry.value for key, entry in found.metadata.items() if said.metadata.get(key) != entry}
+    assert differing == expected
+    assert said.metadata.keys() <= found.metadata.keys()
+
+
+def test_a_last_layer_of_minus_one_is_the_last(tmp_path: Path) -> None:
+    case = with_config(checkpoint_case("ernie4_5_moe"), {"moe_layer_end_index": -1})
+    assert plan_of(case, tmp_path).metadata["ernie4_5-moe.leading_dense_block_count"].value == 1
 
 
 def test_packed_integers_are_refused_as_weights(tmp_path: Path) -> None:
