@@ -57,6 +57,7 @@ def basic_keys(
 
     scaling: ways to scale positions that the table has lines for, besides linear and yarn.
     """
+    check_activation(m)
     m.key("block_count", n_blocks or m.n_layers)
     m.key("context_length", m.config.size("max_position_embeddings"))
     m.key("embedding_length", m.hidden)
@@ -71,6 +72,13 @@ def basic_keys(
         head_dim = m.config.size("head_dim")
         m.key("attention.key_length", head_dim)
         m.key("attention.value_length", head_dim)
+
+
+def check_activation(m: ModelMap) -> None:
+    """Raise UnsupportedModelError for a gate that is not SiLU: no GGUF architecture here can say another."""
+    found = m.config.get("hidden_act")
+    if found not in (None, "silu", "swish"):
+        raise UnsupportedModelError(f"{m.config.path}: expected hidden_act silu, found {found!r:.40}.")
 
 
 def _rope_keys(m: ModelMap, known: tuple[str, ...]) -> None:
@@ -95,6 +103,10 @@ def _rope_keys(m: ModelMap, known: tuple[str, ...]) -> None:
         ):
             if rope.has(name):
                 m.number(f"rope.scaling.{key}", rope.number(name))
+        # Whether the range of corrected pairs is widened to whole ones: other programs take the usual for granted.
+        is_usual = m.architecture != "gpt-oss"
+        if rope.flag("truncate", True) is not is_usual:
+            m.key("rope.scaling.yarn_truncate", not is_usual, ValueType.BOOL)
 
 
 def llama3_frequencies(m: ModelMap, head_dim: int) -> None:

@@ -151,6 +151,13 @@ class Rope:
             raise self._configuration.wrong(f"rope_scaling.{name}", "a positive integer", value)
         return int(value)
 
+    def flag(self, name: str, default: bool) -> bool:
+        value = self._values.get(name)
+        value = default if value is None else value
+        if not isinstance(value, bool):
+            raise self._configuration.wrong(f"rope_scaling.{name}", "true or false", value)
+        return value
+
     def numbers(self, name: str, length: int) -> list[float]:
         """`length` finite numbers."""
         value = self._values.get(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from engine.convert.common_keys import check_activation
 from engine.convert.model_map import ModelMap
 from engine.convert.sizes import Size
 from engine.errors import UnsupportedModelError
@@ -17,6 +18,7 @@ def rotated_dim(m: ModelMap, head_dim: int) -> int:
 def phi_keys(m: ModelMap, head_dim: Size) -> None:
     """Counts, sizes, norm, rope and window of Phi-3 and Phi-3.5-MoE."""
     config, rope = m.config, m.config.rope
+    check_activation(m)
     m.key("block_count", m.n_layers)
     m.key("context_length", config.size("max_position_embeddings"))
     m.key("embedding_length", m.hidden)

@@ -14,11 +14,15 @@ class Size(int):
         return size
 
     def __mul__(self, other: int) -> Size:
+        if not isinstance(other, int):
+            return NotImplemented
         return Size(int(self) * int(other), f"{_factor(self)} * {_factor(other)}")
 
     __rmul__ = __mul__
 
     def __add__(self, other: int) -> Size:
+        if not isinstance(other, int):
+            return NotImplemented
         return Size(int(self) + int(other), f"{label_of(self)} + {label_of(other)}")
 
     @property

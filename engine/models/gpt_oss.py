@@ -14,7 +14,7 @@ _CLAMPED = Clamped(limit=7.0, slope=1.702)  # of every published model; GGUF has
 
 def build(b: Builder, keys: Keys) -> None:
     window = keys.integer("attention.sliding_window", 0, least=0)
-    b.rope_scaling = replace(b.rope_scaling, rounds_range=False)
+    b.rope_scaling = replace(b.rope_scaling, rounds_range=keys.flag("rope.scaling.yarn_truncate", False))
     b.embed()
     for layer in range(b.hyper.n_layers):
         prefix = f"blk.{layer}."

@@ -43,6 +43,8 @@ class RopeScaling:
         if factor <= 0:
             raise ModelFormatError(f"{keys.architecture}.rope.scaling.factor must be positive, but is {factor}.")
         attention_factor = keys.number("rope.scaling.attn_factor", 0.0)
+        if kind == "yarn":
+            attention_factor = keys.number("rope.scaling.yarn_attn_factor", attention_factor)
         beta_fast = keys.number("rope.scaling.yarn_beta_fast", 32.0)
         beta_slow = keys.number("rope.scaling.yarn_beta_slow", 1.0)
         if not (beta_fast > 0 and beta_slow > 0):
@@ -57,6 +59,7 @@ class RopeScaling:
             attention_factor=attention_factor if attention_factor > 0 else None,
             beta_fast=beta_fast,
             beta_slow=beta_slow,
+            rounds_range=keys.flag("rope.scaling.yarn_truncate", True),
         )
 
     @property

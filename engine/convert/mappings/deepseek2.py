@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from engine.convert.common_keys import SIGMOID, SOFTMAX, basic_keys, expert_keys
 from engine.convert.common_tensors import experts, feed_forward, norms, router
 from engine.convert.matrices import Picked, Transposed
 from engine.convert.model_map import Layer, ModelMap
-from engine.convert.permutations import row_range
+from engine.convert.permutations import rotary_pairs, row_range
 from engine.convert.sizes import Size
 from engine.errors import UnsupportedModelError
 from engine.gguf.value_types import ValueType
@@ -124,17 +127,22 @@ def _attention(layer: Layer) -> None:
     n_heads, rank = config.size("num_attention_heads"), config.size("kv_lora_rank")
     nope, rotated = config.size("qk_nope_head_dim"), config.size("qk_rope_head_dim")
     v = config.size("v_head_dim")
+    q_rows = kv_rows = None
+    if not config.flag("rope_interleave", True):  # a variant with the halves of a rotation apart
+        q_rows, kv_rows = _paired(n_heads, nope, rotated), _paired(1, rank, rotated)
+    n_query = n_heads * (nope + rotated)
     if config.get("q_lora_rank") is None:
-        layer.tensor("attn_q.weight", "self_attn.q_proj.weight", (n_heads * (nope + rotated), m.hidden))
+        layer.tensor("attn_q.weight", "self_attn.q_proj.weight", (n_query, m.hidden), rows=q_rows)
     else:
         q_rank = config.size("q_lora_rank")
         layer.table(
             ("attn_q_a.weight", "self_attn.q_a_proj.weight", (q_rank, m.hidden)),
             ("attn_q_a_norm.weight", "self_attn.q_a_layernorm.weight", (q_rank,)),
-            ("attn_q_b.weight", "self_attn.q_b_proj.weight", (n_heads * (nope + rotated), q_rank)),
         )
+        layer.tensor("attn_q_b.weight", "self_attn.q_b_proj.weight", (n_query, q_rank), rows=q_rows)
+    latent = (rank + rotated, m.hidden)
+    layer.tensor("attn_kv_a_mqa.weight", "self_attn.kv_a_proj_with_mqa.weight", latent, rows=kv_rows)
     layer.table(
-        ("attn_kv_a_mqa.weight", "self_attn.kv_a_proj_with_mqa.weight", (rank + rotated, m.hidden)),
         ("attn_kv_a_norm.weight", "self_attn.kv_a_layernorm.weight", (rank,)),
         ("attn_output.weight", "self_attn.o_proj.weight", (m.hidden, n_heads * v)),
     )
@@ -144,3 +152,9 @@ def _attention(layer: Layer) -> None:
     values = Picked(both, row_range(n_heads, nope + v, nope, nope + v))
     m.add(f"{layer.target}attn_k_b.weight", (n_heads, rank, nope), Transposed(keys, nope), (source,))
     m.add(f"{layer.target}attn_v_b.weight", (n_heads, v, rank), values, (source,))
+
+
+def _paired(n_heads: int, before: int, rotated: int) -> npt.NDArray[np.int64]:
+    """Rows of heads of `before` rows that stay and `rotated` ones whose halves are brought side by side."""
+    head = np.concatenate((np.arange(before), before + rotary_pairs(1, int(rotated))))
+    return (np.arange(int(n_heads))[:, np.newaxis] * (int(before) + int(rotated)) + head).reshape(-1)

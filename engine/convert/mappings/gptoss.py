@@ -23,6 +23,12 @@ def describe(m: ModelMap) -> None:
     heads = heads_of(m)
     n = m.config.size("intermediate_size")
     bias = m.config.flag("attention_bias", True)
+    for name, known in (("swiglu_limit", 7.0), ("swiglu_alpha", 1.702)):
+        if m.config.number(name, known) != known:
+            raise UnsupportedModelError(
+                f"{m.config.path}: expected {name} = {known}, which is what the GGUF architecture gpt-oss means, found "
+                f"{m.config.number(name)}."
+            )
     kinds = m.config.texts("layer_types", m.n_layers)
     usual = ["full_attention" if layer % _WINDOW_PERIOD else "sliding_attention" for layer in range(m.n_layers)]
     if kinds is not None and kinds != usual:

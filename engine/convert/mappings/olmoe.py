@@ -20,10 +20,11 @@ def describe(m: ModelMap) -> None:
     if m.config.get("clip_qkv") is not None:
         m.number("attention.clamp_kqv", m.config.number("clip_qkv"))
 
+    bias = m.config.flag("attention_bias", False)
     m.embeddings()
     for layer in m.layers():
         norms(layer)
-        attention(layer, heads, bias=m.config.flag("attention_bias", False))
+        attention(layer, heads, bias=bias, output_bias=bias)
         query_key_norms(layer, heads.n_query, heads.n_key)
         router(layer, n_experts)
         experts(layer, n_experts, n)

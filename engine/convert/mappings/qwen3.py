@@ -17,9 +17,10 @@ def describe(m: ModelMap) -> None:
 
     basic_keys(m)
 
+    bias = m.config.flag("attention_bias", False)
     m.embeddings()
     for layer in m.layers():
         norms(layer)
-        attention(layer, heads, bias=m.config.flag("attention_bias", False))
+        attention(layer, heads, bias=bias, output_bias=bias)
         query_key_norms(layer, heads.head_dim, heads.head_dim)
         feed_forward(layer, n)

@@ -28,10 +28,11 @@ def describe(m: ModelMap) -> None:
     m.key("expert_feed_forward_length", n)
     normalised_weights(m, usual=True, unsaid=False)
 
+    bias = m.config.flag("attention_bias", False)
     m.embeddings()
     for layer in m.layers():
         norms(layer)
-        attention(layer, heads, bias=m.config.flag("attention_bias", False))
+        attention(layer, heads, bias=bias, output_bias=bias)
         query_key_norms(layer, heads.head_dim, heads.head_dim)
         router(layer, n_experts)
         experts(layer, n_experts, n)

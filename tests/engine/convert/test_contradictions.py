@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from engine.convert import Checkpoint, ConversionOptions, ConversionPlan, plan_conversion
@@ -190,6 +191,9 @@ def test_options_are_followed(tmp_path: Path) -> None:
         ("deepseek_v2", {"moe_layer_freq": 2}, "moe_layer_freq"),
         ("deepseek_v2", {"scoring_func": "tanh"}, "tanh"),
         ("lfm2_moe", {"conv_bias": True}, "conv_bias"),
+        ("llama", {"hidden_act": "gelu"}, "gelu"),
+        ("phi3", {"hidden_act": "relu"}, "relu"),
+        ("gpt_oss", {"swiglu_limit": 9.0}, "swiglu_limit"),
         ("phi3", {"rope_scaling": {"type": "yarn"}}, "yarn"),
     ],
 )
@@ -230,6 +234,38 @@ def test_what_a_configuration_leaves_out_is_what_the_reference_takes(
 def test_a_last_layer_of_minus_one_is_the_last(tmp_path: Path) -> None:
     case = with_config(checkpoint_case("ernie4_5_moe"), {"moe_layer_end_index": -1})
     assert plan_of(case, tmp_path).metadata["ernie4_5-moe.leading_dense_block_count"].value == 1
+
+
+@pytest.mark.parametrize(("truncate", "key"), [(False, None), (True, True), (None, True)])
+def test_an_unusual_rounding_of_yarn_is_said(truncate: bool | None, key: bool | None, tmp_path: Path) -> None:
+    case = checkpoint_case("gpt_oss")
+    scaling = {name: value for name, value in case.config["rope_scaling"].items() if name != "truncate"}
+    if truncate is not None:
+        scaling["truncate"] = truncate
+    entry = plan_of(with_config(case, {"rope_scaling": scaling}), tmp_path).metadata.get(
+        "gpt-oss.rope.scaling.yarn_truncate"
+    )
+    assert (entry.value if entry else None) is key
+
+
+def test_halves_of_a_rotation_are_brought_together(tmp_path: Path) -> None:
+    """DeepSeek-V3 without `rope_interleave`: the rotated rows of each head move as Llama's do, the others stay."""
+    case = checkpoint_case("deepseek_v3")
+    halves = with_config(case, {"rope_interleave": False})
+    found = {}
+    for name, variant in (("pairs", case), ("halves", halves)):
+        with Checkpoint.open(variant.write(tmp_path / name)) as checkpoint:
+            plan = plan_conversion(checkpoint, ConversionOptions(type=TensorType.F32))
+            found[name] = {tensor.name: tensor.read() for tensor in plan.tensors}
+
+    order = [index for pair in range(8) for index in (pair, pair + 8)]
+    before = found["pairs"]["blk.0.attn_q_b.weight"].reshape(4, 48, 64)
+    after = found["halves"]["blk.0.attn_q_b.weight"].reshape(4, 48, 64)
+    assert np.array_equal(after[:, :32], before[:, :32])
+    assert np.array_equal(after[:, 32:], before[:, 32:][:, order])
+    before, after = (found[name]["blk.0.attn_kv_a_mqa.weight"] for name in ("pairs", "halves"))
+    assert np.array_equal(after[:64], before[:64])
+    assert np.array_equal(after[64:], before[64:][order])
 
 
 def test_packed_integers_are_refused_as_weights(tmp_path: Path) -> None:

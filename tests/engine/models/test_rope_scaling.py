@@ -68,6 +68,8 @@ def test_keys_are_read_with_their_defaults() -> None:
         "yarn", 8.0, 64, beta_fast=16.0
     )
     assert read(attn_factor=1.25).scale == 1.25
+    assert read(type="yarn", factor=8.0, yarn_attn_factor=1.5).scale == 1.5
+    assert not read(type="yarn", factor=8.0, yarn_truncate=False).rounds_range
 
 
 @pytest.mark.parametrize(
