@@ -296,9 +296,10 @@ def merge_words(
     symbols: int,
     longest_word: int,
     ids: int,
-    n_ids: int,
+    counts: int,
 ):
-    """Write the ids (int32) of words, whose `ends` (n_words,) int32 are places in `text`, and how many to `n_ids`.
+    """Write the ids (int32) of words, whose `ends` (n_words,) int32 are places in `text`, and to `counts`
+    (n_words,) int32 how many there are up to the end of each word.
 
     `takes_whole`: a word that is a token is taken whole. `byte_ids` (256,) int32: the tokens of single bytes, -1 for
     none. `ranks` (n_tokens,) int64, for BY_SCORES. `symbols`: SYMBOL_BYTES for each byte of the longest word and one.
@@ -316,6 +317,7 @@ def merge_words(
                 for i in range(n_known):
                     store_i32(target + 4 * i, load_i32(entry + CACHE_WORD_BYTES + 8 + 4 * i))
                 done += n_known
+                store_i32(counts + 4 * number, done)
                 continue
         token = token_of(word, n, texts, bounds, slots, n_slots) if takes_whole and n <= longest else -1
         if token >= 0:
@@ -360,6 +362,6 @@ def merge_words(
                 )
             n_found = write_ids(kind, word, left, byte_ids, unknown, symbols, starts, target)
         done += n_found
+        store_i32(counts + 4 * number, done)
         if n <= CACHE_WORD_BYTES and n_found <= CACHE_IDS:
             remember(entry_of(cache, word, n), word, n, target, n_found)
-    store_i64(n_ids, done)

@@ -116,6 +116,8 @@ def cut_words(
     scratch,
     codes: int,
     n_codes: int,
+    stretches: int,
+    n_stretches: int,
     classes: int,
     alternatives: int,
     items: int,
@@ -129,15 +131,18 @@ def cut_words(
 ):
     """Cut `codes` (n_codes,) int32 into words: their ends (int32, in bytes of UTF-8) to `ends`, how many to `n_ends`.
 
-    `masks` (n_codes,) uint32, `spare` (n_codes,) int32 and `stack` (MAX_ITEMS, 2) int64 are working memory.
+    `stretches` (n_stretches,) int32: the ends, in characters, of texts that stand one after another in `codes`; no word
+    goes on past one, and none is seen by another. `masks` (n_codes,) uint32, `spare` (n_codes,) int32 and `stack`
+    (MAX_ITEMS, 2) int64 are working memory.
     """
     for i in range(n_codes):
         store_i32(masks + 4 * i, load_u32(classes + 4 * load_u32(codes + 4 * i)))
     pieces, others = ends, spare
     if n_expressions % 2:
         pieces, others = spare, ends
-    store_i32(pieces, n_codes)
-    n_pieces = 1
+    for i in range(n_stretches):
+        store_i32(pieces + 4 * i, load_i32(stretches + 4 * i))
+    n_pieces = n_stretches
     for number in range(n_expressions):
         begin, n_cut = 0, 0
         for i in range(n_pieces):

@@ -35,12 +35,17 @@ class ByteLevelEncoder:
         self._cutter = WordCutter(library, pre.expressions)
         self._composes = pre.composes
 
-    def encode(self, text: str, *, after_special: bool) -> list[int]:
-        """The ids of a stretch of text; what stood before it makes no difference here."""
-        del after_special
-        if self._composes and not unicodedata.is_normalized("NFC", text):
-            text = unicodedata.normalize("NFC", text)
-        return self._merger.encode(text.encode(), self._cutter.ends(text))
+    def encode(self, stretches: Sequence[str]) -> list[list[int]]:
+        """The ids of each stretch of text."""
+        if self._composes:
+            stretches = [_composed(text) for text in stretches]
+        encoded = [text.encode() for text in stretches]
+        stretch_ends = np.cumsum([len(data) for data in encoded], dtype=np.int32)
+        return self._merger.encode(b"".join(encoded), self._cutter.ends(stretches), stretch_ends)
+
+
+def _composed(text: str) -> str:
+    return text if unicodedata.is_normalized("NFC", text) else unicodedata.normalize("NFC", text)
 
 
 def _single_bytes(tokens: TokenTable) -> np.ndarray[tuple[int], np.dtype[np.int32]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -127,12 +128,15 @@ class Merger:
             "takes_whole": int(takes_whole),
         }
 
-    def encode(self, text: bytes, ends: npt.NDArray[np.int32]) -> list[int]:
-        """The ids of a text whose words end at `ends` (n_words,), in bytes."""
+    def encode(self, text: bytes, ends: npt.NDArray[np.int32], stretch_ends: npt.NDArray[np.int32]) -> list[list[int]]:
+        """The ids of each of several texts, which stand one after another in `text`.
+
+        `ends` (n_words,): the ends of words in bytes, those of the texts, `stretch_ends` (n_texts,), among them.
+        """
         longest_word = int(np.diff(ends, prepend=0).max(initial=0))
         padded = np.frombuffer(text + bytes(PADDING_BYTES), np.uint8)
         symbols = np.empty((longest_word + 1) * SYMBOL_BYTES, np.uint8)
-        ids, n_ids = np.empty(max(len(text), 1), np.int32), np.zeros(1, np.int64)
+        ids, counts = np.empty(max(len(text), 1), np.int32), np.empty(len(ends), np.int32)
         cache = self._take_cache()
         self._library.run(
             "merge_words",
@@ -144,12 +148,13 @@ class Merger:
             symbols=symbols.ctypes.data,
             longest_word=longest_word,
             ids=ids.ctypes.data,
-            n_ids=n_ids.ctypes.data,
+            counts=counts.ctypes.data,
         )
         with self._lock:
             self._caches.append(cache)
-        found: list[int] = ids[: int(n_ids[0])].tolist()
-        return found
+        bounds = [0, *counts[np.searchsorted(ends, stretch_ends)].tolist()]
+        found: list[int] = ids[: bounds[-1]].tolist()
+        return [found[first:last] for first, last in pairwise(bounds)]
 
     def _take_cache(self) -> npt.NDArray[np.uint8]:
         """Remembered words, for one thread at a time."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -32,13 +34,15 @@ class SentencePieceEncoder:
         self._adds_space = adds_space
         self._has_words = not _goes_on_past_a_word(tokens)
 
-    def encode(self, text: str, *, after_special: bool) -> list[int]:
-        """The ids of a stretch of text; at the start and after a special token a space may be put before it."""
-        if after_special and self._adds_space:
-            text = " " + text
-        data = text.replace(" ", SPACE_MARK).encode()
-        ends = _ends_before_marks(data) if self._has_words else np.array([len(data)], np.int32)
-        return self._merger.encode(data, ends)
+    def encode(self, stretches: Sequence[str]) -> list[list[int]]:
+        """The ids of each stretch of text; at the start and after a special token a space may be put before it."""
+        before = " " if self._adds_space else ""
+        encoded = [(before + text).replace(" ", SPACE_MARK).encode() for text in stretches]
+        data, stretch_ends = b"".join(encoded), np.cumsum([len(part) for part in encoded], dtype=np.int32)
+        ends = (
+            np.union1d(_word_starts(np.frombuffer(data, np.uint8)), stretch_ends) if self._has_words else stretch_ends
+        )
+        return self._merger.encode(data, ends[ends > 0].astype(np.int32), stretch_ends)
 
 
 def _goes_on_past_a_word(tokens: TokenTable) -> bool:
@@ -48,14 +52,8 @@ def _goes_on_past_a_word(tokens: TokenTable) -> bool:
     return bool(inside[_word_starts(tokens.texts[: tokens.bounds[-1]])].any())
 
 
-def _ends_before_marks(data: bytes) -> npt.NDArray[np.int32]:
-    """The ends of the words of a text: a word is marks and what follows them."""
-    starts = _word_starts(np.frombuffer(data, np.uint8))
-    return np.append(starts[starts > 0], len(data)).astype(np.int32)
-
-
 def _word_starts(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-    """Where marks are that do not follow another mark."""
+    """Where words start, which are marks and what follows them: at marks that do not follow another one."""
     places: npt.NDArray[np.int64] = np.flatnonzero(data[: max(len(data) - _MARK_BYTES + 1, 0)] == _MARK[0])
     for i in range(1, _MARK_BYTES):
         places = places[data[places + i] == _MARK[i]]

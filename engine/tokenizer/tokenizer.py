@@ -21,6 +21,14 @@ from engine.tokenizer.vocabulary import TokenKind, Vocabulary, number_array, str
 MODEL_KEY = "tokenizer.ggml.model"
 SCORES_KEY = "tokenizer.ggml.scores"
 
+_FOREIGN_KINDS = {
+    "bert": ", WordPiece, of models that make embeddings",
+    "t5": ", Unigram",
+    "rwkv": ", the longest match",
+    "plamo2": ", Unigram over a table of suffixes",
+    "gemma4": ", BPE over characters",
+}
+
 # Control tokens that end a turn or a text, by what they are called in published vocabularies.
 _END_TEXTS = (
     "<|im_end|> <|eot_id|> <|eom_id|> <|end|> <|endoftext|> <|end_of_text|> <end_of_turn> <end_of_utterance> </s> "
@@ -32,16 +40,16 @@ _NEVER_STRIPPING = frozenset({"<unk>", "<s>", "<|endoftext|>"})
 
 
 class Encoder(Protocol):
-    """Encodes a stretch of text that holds no special tokens."""
+    """Encodes stretches of text that hold no special tokens; each begins a text or follows a special token."""
 
-    def encode(self, text: str, *, after_special: bool) -> list[int]: ...
+    def encode(self, stretches: Sequence[str]) -> list[list[int]]: ...
 
 
 class Tokenizer:
     """Text to token ids and back.
 
     Making one is cheap: the tables for encoding are built when `encode` is first called, or by `prepare`
-    (from any thread; some 20 ms for 49,000 tokens, 60 ms for 150,000). All methods may be called from any thread.
+    (from any thread; some 10 ms for 49,000 tokens, 80 ms for 150,000). All methods may be called from any thread.
     """
 
     def __init__(
@@ -107,8 +115,8 @@ class Tokenizer:
                 adds_bos=True,
             )
         raise UnsupportedModelError(
-            f"the vocabulary is of the kind {kind!r} ({MODEL_KEY}), which this version does not know; "
-            "it knows gpt2 (byte-level BPE) and llama (SentencePiece BPE)"
+            f"the vocabulary is of the kind {kind!r}{_FOREIGN_KINDS.get(str(kind), '')} ({MODEL_KEY}), which this "
+            "version does not know; it knows gpt2 (byte-level BPE) and llama (SentencePiece BPE)"
         )
 
     def prepare(self) -> None:
@@ -129,14 +137,14 @@ class Tokenizer:
         _check_unicode(text)
         encoder = self._ready()
         ids = [self.bos_id] if add_special and self.adds_bos and self.bos_id is not None else []
-        after_special = True
-        for part in (self._on_request if parse_special else self._always).split(text, marks):
+        parts = list((self._on_request if parse_special else self._always).split(text, marks))
+        stretches = [part for part in parts if isinstance(part, str)]
+        encoded = iter(encoder.encode(stretches) if stretches else ())
+        for part in parts:
             if isinstance(part, int):
                 ids.append(part)
-                after_special = True
-                continue
-            ids += encoder.encode(part, after_special=after_special)
-            after_special = False
+            else:
+                ids += next(encoded)
         if add_special and self.adds_eos and self.eos_id is not None:
             ids.append(self.eos_id)
         return ids

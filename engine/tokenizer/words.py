@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -17,9 +19,13 @@ class WordCutter:
         self._tables = compile_expressions(expressions)
         self._library = library
 
-    def ends(self, text: str) -> npt.NDArray[np.int32]:
-        """The ends of the words of a text that is not empty, (n_words,) int32, in bytes of UTF-8."""
-        codes = np.frombuffer(text.encode("utf-32-le"), np.uint32)
+    def ends(self, stretches: Sequence[str]) -> npt.NDArray[np.int32]:
+        """The ends of the words of texts that are not empty, (n_words,) int32, in bytes of UTF-8.
+
+        Each text is cut as if it stood alone.
+        """
+        codes = np.frombuffer("".join(stretches).encode("utf-32-le"), np.uint32)
+        stretch_ends = np.cumsum([len(text) for text in stretches], dtype=np.int32)
         n = len(codes)
         ends, spare, masks = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.uint32)
         stack, n_ends, tables = np.empty(2 * MAX_ITEMS, np.int64), np.zeros(1, np.int64), self._tables
@@ -27,6 +33,8 @@ class WordCutter:
             "cut_words",
             codes=codes.ctypes.data,
             n_codes=n,
+            stretches=stretch_ends.ctypes.data,
+            n_stretches=len(stretch_ends),
             classes=tables.classes.ctypes.data,
             alternatives=tables.alternatives.ctypes.data,
             items=tables.items.ctypes.data,

@@ -65,6 +65,18 @@ def test_of_special_tokens_at_one_place_the_longest_counts() -> None:
     assert tokenizer.encode("<ab><ab<<") == [257, 256, 98, 258, 258]
 
 
+def test_text_around_special_tokens_has_the_ids_of_its_parts() -> None:
+    for name in ("qwen2", "llama", "gpt_oss"):
+        tokenizer = tokenizer_of(name)
+        sign = tokenizer.token_text(tokenizer.eos_id or 0)
+        parts = ["a b", " c", "\u4f60\n", "  ", "d", "e  "]
+        found = tokenizer.encode(sign.join(parts), add_special=False, parse_special=True)
+        expected: list[int] = []
+        for part in parts:
+            expected += [*tokenizer.encode(part, add_special=False), tokenizer.eos_id or 0]
+        assert found == expected[:-1]
+
+
 def test_an_unused_token_is_not_special() -> None:
     tokenizer = Tokenizer.from_metadata(byte_level(special={"[PAD0]": 5}))
     assert 256 not in tokenizer.encode("[PAD0]", parse_special=True)

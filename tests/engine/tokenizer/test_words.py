@@ -28,7 +28,7 @@ NAMES = sorted(BY_EXPRESSIONS.values())
 
 def words_of(text: str, expressions: tuple[str, ...], tier: str | None = None) -> list[str]:
     data = text.encode()
-    ends = cutter_of(expressions, tier).ends(text).tolist() if text else []
+    ends = cutter_of(expressions, tier).ends([text]).tolist() if text else []
     return [data[begin:end].decode() for begin, end in pairwise([0, *ends])]
 
 
@@ -63,6 +63,15 @@ def test_long_runs_are_cut_as_by_oniguruma(name: str) -> None:
 
 
 @pytest.mark.parametrize("tier", [tier.name for tier in TIERS.values() if tier.available])
+def test_texts_that_stand_together_are_cut_as_if_they_stood_alone() -> None:
+    texts = ["ab c", "d", " ", " e\u4f60", "12", "34 ", "\n", "x"]
+    for expressions in BY_EXPRESSIONS:
+        ends = cutter_of(expressions, None).ends(texts).tolist()
+        data = "".join(texts).encode()
+        together = [data[begin:end].decode() for begin, end in pairwise([0, *ends])]
+        assert together == [word for text in texts for word in by_oniguruma(text, expressions)]
+
+
 def test_every_tier_cuts_the_same_words(tier: str) -> None:
     for expressions in BY_EXPRESSIONS:
         assert words_of(AWKWARD * 20, expressions, tier) == words_of(AWKWARD * 20, expressions)
