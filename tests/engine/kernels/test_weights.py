@@ -7,18 +7,14 @@ import pytest
 
 from engine.kernels.layout import matmul_kernel
 from engine.kernels.library import KernelLibrary
-from tests.engine.kernels.operands import TYPES, at, matmul, random_weights, repack, values_of
+from tests.engine.kernels.operands import TYPES, Array, at, matmul, random_weights, repack, values_of
 
 EACH_TYPE = pytest.mark.parametrize("type_name", TYPES)
 
 
-@EACH_TYPE
-def test_an_embedding_is_the_rows_exact_value(library: KernelLibrary, type_name: str) -> None:
-    n = 512
-    table = random_weights(np.random.default_rng(1), type_name, 9, n)
-    tokens = np.array([8, 0, 3, 3, 7], np.int32)
+def embed(library: KernelLibrary, type_name: str, table: Array, tokens: Array, n: int) -> Array:
+    """Rows `tokens` int32 of a table in the file's layout -> (n_tokens, n) float32."""
     out = np.zeros((len(tokens), n), np.float32)
-
     for token in range(len(tokens)):
         library.run(
             f"embed_{type_name}",
@@ -30,8 +26,17 @@ def test_an_embedding_is_the_rows_exact_value(library: KernelLibrary, type_name:
             out=at(out),
             stride=out.strides[0],
         )
+    return out
 
-    np.testing.assert_array_equal(out, values_of(type_name, table, n)[tokens])
+
+@EACH_TYPE
+def test_an_embedding_is_the_rows_exact_value(library: KernelLibrary, type_name: str) -> None:
+    table = random_weights(np.random.default_rng(1), type_name, 9, 512)
+    tokens = np.array([8, 0, 3, 3, 7], np.int32)
+
+    out = embed(library, type_name, table, tokens, 512)
+
+    np.testing.assert_array_equal(out, values_of(type_name, table, 512)[tokens])
 
 
 @EACH_TYPE
@@ -47,6 +52,22 @@ def test_a_packed_matrix_holds_the_files_exact_values(library: KernelLibrary, ty
 
     np.testing.assert_array_equal(weights[:n_rows], values_of(type_name, data, n_inputs))
     assert not weights[n_rows:].any()
+
+
+def test_each_exponent_of_an_mxfp4_scale_is_exact(library: KernelLibrary) -> None:
+    """Also those whose scales are no normal numbers; the largest, whose products are infinite, are left out."""
+    exponents, n_inputs = np.arange(250, dtype=np.uint8), 32
+    data = np.random.default_rng(3).integers(0, 256, (len(exponents), 17), np.uint8)
+    data[:, 0] = exponents
+    expected = values_of("MXFP4", data, n_inputs)
+
+    packed = repack(library, "MXFP4", data, n_inputs)
+    name = matmul_kernel("MXFP4", floats=True)
+    weights = matmul(library, name, packed, np.eye(n_inputs, dtype=np.float32), n_inputs, unit=32).T
+    rows = embed(library, "MXFP4", data, exponents.astype(np.int32), n_inputs)
+
+    np.testing.assert_array_equal(weights[: len(data)], expected)
+    np.testing.assert_array_equal(rows, expected)
 
 
 @EACH_TYPE
