@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from engine.config import EngineConfig, ModelInfo
     from engine.engine import Engine, Evaluation
     from engine.memory import MemoryPlan
+    from engine.output_format import OutputFormat
     from engine.request import Delta
     from engine.sampling import SamplingParams
     from engine.telemetry import Stats, Telemetry
@@ -27,6 +28,7 @@ __all__ = [
     "Evaluation",
     "MemoryPlan",
     "ModelInfo",
+    "OutputFormat",
     "SamplingParams",
     "Stats",
     "Telemetry",
@@ -40,6 +42,7 @@ _HOMES = {
     "Evaluation": "engine.engine",
     "MemoryPlan": "engine.memory",
     "ModelInfo": "engine.config",
+    "OutputFormat": "engine.output_format",
     "SamplingParams": "engine.sampling",
     "Stats": "engine.telemetry",
     "Telemetry": "engine.telemetry",

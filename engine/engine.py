@@ -17,7 +17,9 @@ import numpy as np
 from engine.chat import AnswerParser
 from engine.chat.chat_prompts import ChatPrompts
 from engine.config import EngineConfig, ModelInfo
+from engine.constraint import Constraints
 from engine.errors import (
+    ConstraintError,
     ContextLengthError,
     EngineClosedError,
     InvalidRequestError,
@@ -67,6 +69,7 @@ class Engine:
                 f"{model.n_vocab} rows. The file was put together wrongly: fetch or convert it again."
             )
         self.chat_template = ChatTemplate.from_metadata(model.reader.metadata, self.tokenizer)
+        self._constraints = Constraints(self.tokenizer)
         self.chat_prompts = ChatPrompts(self.chat_template, self.tokenizer)
         self.telemetry = Telemetry(model.moe_layers, model.expert_counts, model.last_experts)
         self._scheduler = Scheduler(
@@ -112,7 +115,9 @@ class Engine:
         self._check_prompt(prompt_ids)
         sequence = Sequence(next(self._ids), list(prompt_ids), len(prompt_ids))
         sampler = Sampler(model.library, params, model.n_vocab, sequence.tokens)
-        request = Request(sequence, params, sampler, self.tokenizer, self.config.context_length, parser)
+        form, context = params.output_format, self.config.context_length
+        constraint = None if form is None else self._constraints.make(form)
+        request = Request(sequence, params, sampler, self.tokenizer, context, parser, constraint)
         self._requests[request.id] = request
         self._scheduler.add(sequence)
         return request.id
@@ -334,8 +339,8 @@ class Engine:
         if request.n_completion == 0:
             self._n_reused += request.sequence.n_reused
         try:
-            token = request.sampler.choose(self._open_model.logits_address(row))
-        except NumericalError as error:
+            token = request.choose(self._open_model.logits_address(row))
+        except (NumericalError, ConstraintError) as error:
             deltas = request.end("error", str(error))
         else:
             self._n_completion += 1

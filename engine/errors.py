@@ -43,6 +43,10 @@ class NumericalError(ColibriError):
     """Logits that are not finite: the request ends instead of continuing with noise."""
 
 
+class ConstraintError(ColibriError):
+    """An answer that cannot be held to its output format any further."""
+
+
 class KernelBuildError(ColibriError):
     """Kernels that could not be compiled or loaded on this machine."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from engine.chat import AnswerKind, AnswerParser, Piece, ToolCall
+from engine.constraint import Constraint
 from engine.sampling import Sampler, SamplingParams
 from engine.scheduler import Sequence
 from engine.tokenizer import Tokenizer
@@ -66,6 +67,8 @@ class StopStrings:
 class PlainText:
     """The AnswerParser of requests that want all text as it comes."""
 
+    is_answering = True
+
     def push(self, text: str) -> list[Piece]:
         """The text itself."""
         return [Piece(AnswerKind.ANSWER, text)] if text else []
@@ -91,12 +94,14 @@ class Request:
         tokenizer: Tokenizer,
         context_length: int,
         parser: AnswerParser | None = None,
+        constraint: Constraint | None = None,
     ) -> None:
         self.sequence, self.sampler = sequence, sampler
         self._params, self._tokenizer = params, tokenizer
         self._decoder = tokenizer.stream()
         self._stops = StopStrings(params.stop)
         self._parser: AnswerParser = parser or PlainText()
+        self._constraint = constraint
         self._context_length = context_length
         self._has_called = False
 
@@ -112,13 +117,23 @@ class Request:
         """How far the prompt has been read."""
         return self._delta(None, Piece(AnswerKind.ANSWER), None, kind="prompt")
 
+    def choose(self, logits: int) -> int:
+        """The next token for the row of logits at the address `logits`. Raises NumericalError, ConstraintError."""
+        constraint = self._constraint
+        if constraint is None or not self._parser.is_answering:
+            return self.sampler.choose(logits)
+        token = self.sampler.choose(logits, constraint.allowed())
+        constraint.accept(token)
+        return token
+
     def accept(self, token: int) -> list[Delta]:
         """Take a sampled token into the sequence; the last delta says whether it was the last."""
         self.sequence.tokens.append(token)
         if token in self._tokenizer.end_ids and not self._params.ignore_eos:
             return self._deltas(token, self._rest(), "stop")
         pieces, stopped = self._read(token)
-        reason = "stop" if stopped else self._limit()
+        is_complete = self._constraint is not None and self._constraint.is_complete
+        reason = "stop" if stopped or is_complete else self._limit()
         if reason is not None:
             pieces += self._rest(stopped=stopped)
         return self._deltas(token, pieces, reason)

@@ -11,6 +11,7 @@ import numpy as np
 from engine.errors import InvalidRequestError, NumericalError
 from engine.kernels.layout import OPERANDS_OFFSET
 from engine.kernels.library import KernelLibrary
+from engine.output_format import OutputFormat
 
 _LARGEST_BIAS = 1e30  # far beyond any logit, and float32 still holds its sum with one
 
@@ -21,7 +22,8 @@ class SamplingParams:
 
     temperature 0 is greedy; top_k 0, top_p 1 and min_p 0 leave everything in. Penalties see the newest
     `penalty_window` tokens, the prompt's included. max_tokens None: until the context is full. seed None: another
-    answer each time. Raises InvalidRequestError for a value out of range.
+    answer each time. output_format: what form the answer must have; None: any.
+    Raises InvalidRequestError for a value out of range.
     """
 
     temperature: float = 0.8
@@ -37,6 +39,7 @@ class SamplingParams:
     stop: tuple[str, ...] = ()
     logit_bias: Mapping[int, float] = field(default_factory=dict)
     ignore_eos: bool = False
+    output_format: OutputFormat | None = None
 
     def __post_init__(self) -> None:
         for name, value, low, high in (
@@ -87,6 +90,7 @@ class Sampler:
                 "bias_ids": self._bias_ids.ctypes.data,
                 "bias_values": self._bias_values.ctypes.data,
                 "n_bias": len(self._bias_ids),
+                "allowed": 0,
                 "repetition": params.repetition_penalty,
                 "presence": params.presence_penalty,
                 "frequency": params.frequency_penalty,
@@ -101,15 +105,19 @@ class Sampler:
         )
         names = [operand for operand, _ in library.operands["sample"]]
         first = OPERANDS_OFFSET // 8
-        self._cells = {name: first + names.index(name) for name in ("logits", "n_history", "step")}
+        self._cells = {name: first + names.index(name) for name in ("logits", "n_history", "allowed", "step")}
         self._run = library.function("sample")
         self._record_address, self._scratch_address = self._record.ctypes.data, self._scratch.ctypes.data
         for token in prompt[-self._window :] if self._window else []:
             self._remember(token)
 
-    def choose(self, logits: int) -> int:
-        """The next token for the row of logits at the address `logits`, which is changed. Raises NumericalError."""
+    def choose(self, logits: int, allowed: int = 0) -> int:
+        """The next token for the row of logits at the address `logits`, which is changed. Raises NumericalError.
+
+        `allowed`: the address of a mask, one bit a token, of those that may come (0: all may); some must be allowed.
+        """
         self._record[self._cells["logits"]] = logits
+        self._record[self._cells["allowed"]] = allowed
         self._record[self._cells["n_history"]] = min(self._n_history, self._window)
         self._run(self._record_address, 0, self._scratch_address)
         self._record[self._cells["step"]] += 1

@@ -15,6 +15,11 @@ UNREADABLE = "The model's call of a tool could not be read"
 class AnswerParser(Protocol):
     """What a request feeds the text of its tokens to; the pieces are the same however the answer was cut."""
 
+    @property
+    def is_answering(self) -> bool:
+        """Whether what comes next is the answer, rather than reasoning or the format's own."""
+        ...
+
     def push(self, text: str) -> list[Piece]:
         """Take ordinary text."""
         ...
@@ -50,6 +55,11 @@ class SpanParser:
         self._is_first = True  # no marker yet
         self._has_said = False  # any text of the answer
         self._closers: list[str] = []  # of the wrappers that are open
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether no span is open."""
+        return self._span is None
 
     def push(self, text: str) -> list[Piece]:
         """Take ordinary text."""

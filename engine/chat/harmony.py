@@ -34,6 +34,11 @@ class HarmonyParser:
         self._has_said: set[AnswerKind] = set()
         self._had_message = False
 
+    @property
+    def is_answering(self) -> bool:
+        """Whether a message of the final channel is open, or of the commentary for nobody in particular."""
+        return self._header is None and not self._recipient and self._kind is AnswerKind.ANSWER
+
     def push(self, text: str) -> list[Piece]:
         """Take ordinary text."""
         return self._take(ordinary(text))

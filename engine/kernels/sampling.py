@@ -1,4 +1,4 @@
-"""From a row of logits to the next token: bias, penalties, top-k, top-p, min-p, temperature, a seeded draw.
+"""From a row of logits to the next token: a mask, bias, penalties, top-k, top-p, min-p, temperature, a seeded draw.
 
 top-k, top-p and min-p look at the model's own distribution; temperature reshapes what they leave. So a high temperature
 varies among tokens that the model holds likely, and never lets in one that it holds absurd.
@@ -44,6 +44,18 @@ def all_finite(logits, n):
         value = load_f32x16(logits + i)
         differences = differences + (value - value)
     return reduce_sum(differences) == np.float32(0.0)
+
+
+@helper
+def forbid(logits, n, allowed):
+    """-inf for each of n logits whose bit in the mask `allowed` (int32 words, lowest bit first) is not set."""
+    for first in range(0, n, 32):
+        word = load_i32(allowed + first // 8)
+        if word == -1:
+            continue
+        for i in range(first, min(first + 32, n)):
+            if (word >> (i - first)) & 1 == 0:
+                store_f32(logits + 4 * i, np.float32(-np.inf))
 
 
 @helper
@@ -196,6 +208,7 @@ def sample(
     bias_ids: int,
     bias_values: int,
     n_bias: int,
+    allowed: int,
     repetition: float,
     presence: float,
     frequency: float,
@@ -209,13 +222,16 @@ def sample(
 ):
     """Write the chosen token to the int32 at `out`, NOT_FINITE when a logit is not finite. Changes the logits.
 
-    Scratch: n_vocab int32. The logits' row is padded to 16 values.
+    `allowed`: a mask of the tokens that may be chosen, at least one, or 0. Scratch: n_vocab int32. The logits' row is
+    padded to 16 values.
     """
     if not all_finite(logits, n_vocab):
         store_i32(out, NOT_FINITE)
         return
     for i in range(n_vocab, (n_vocab + 15) // 16 * 16):
         store_f32(logits + 4 * i, np.float32(-np.inf))
+    if allowed != 0:
+        forbid(logits, n_vocab, allowed)
     add_bias(logits, bias_ids, bias_values, n_bias)
     if repetition != 1.0 or presence != 0.0 or frequency != 0.0:
         penalise(logits, history, n_history, np.float32(repetition), np.float32(presence), np.float32(frequency))

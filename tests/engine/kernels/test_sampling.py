@@ -32,6 +32,7 @@ def sample(
     logits: Array,
     history: tuple[int, ...] = (),
     bias: dict[int, float] | None = None,
+    allowed: Array | None = None,
     **settings: float,
 ) -> int:
     n_vocab, bias = len(logits), bias or {}
@@ -51,6 +52,7 @@ def sample(
         bias_ids=at(ids),
         bias_values=at(values),
         n_bias=len(ids),
+        allowed=0 if allowed is None else at(allowed),
         out=at(out),
         **(NEUTRAL | settings),
     )
@@ -170,6 +172,30 @@ def test_bias_lifts_and_bans_tokens(library: KernelLibrary) -> None:
     assert sample(library, logits, bias={3: -100.0}, temperature=0.0) == 2
     drawn = {sample(library, logits, bias={3: -np.inf}, seed=5, step=i) for i in range(300)}
     assert drawn == {0, 1, 2}
+
+
+@EXAMPLES
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_vocab=st.integers(1, 200),
+    share=st.sampled_from([0.0, 0.02, 0.5, 0.98, 1.0]),
+    settings=st.sampled_from([{"temperature": 0.0}, {"top_k": 40}, {"top_k": 0}, {"top_k": 0, "top_p": 0.8}]),
+)
+def test_only_allowed_tokens_are_chosen_as_if_there_were_no_others(
+    library: KernelLibrary, seed: int, n_vocab: int, share: float, settings: dict[str, float]
+) -> None:
+    generator = np.random.default_rng(seed)
+    logits = generator.normal(0, 3, n_vocab).astype(np.float32)
+    may_come = generator.random(n_vocab) < share
+    may_come[generator.integers(n_vocab)] = True
+    bits = np.zeros(-(-n_vocab // 32) * 32, np.uint8)
+    bits[:n_vocab] = may_come
+    mask = np.packbits(bits, bitorder="little").view(np.int32)
+
+    token = sample(library, logits, allowed=mask, seed=seed, **settings)
+
+    ids = np.flatnonzero(may_come)
+    assert token == ids[sample(library, logits[ids], seed=seed, **settings)]
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
