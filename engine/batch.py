@@ -36,6 +36,8 @@ class Batch:
             "sequences": (np.int32, max_tokens),
             "output_rows": (np.int32, max_outputs),
             "pages": (np.int64, max_sequences * self.max_pages),
+            "old_states": (np.int64, max_sequences),
+            "new_states": (np.int64, max_sequences),
         }
         buffers = {
             name: memory.allocate(name, np.dtype(dtype).itemsize * n, "buffers") for name, (dtype, n) in sizes.items()
@@ -46,6 +48,7 @@ class Batch:
         self.tokens, self.positions, self.rope_rows, self.sequences, self.output_rows, self.pages = (
             buffers[name].address for name in ("tokens", "positions", "rope_rows", "sequences", "output_rows", "pages")
         )
+        self.old_states, self.new_states = buffers["old_states"].address, buffers["new_states"].address
         # not in the model's memory: another thread may set it while the model is being closed
         self.interrupt_flag: Array = np.zeros(1, np.int64)
         self.interrupt = self.interrupt_flag.ctypes.data
@@ -60,6 +63,10 @@ class Batch:
     @property
     def n_tokens_now(self) -> int:
         return int(self._arrays["n_tokens"][0])
+
+    def set_states(self, slot: int, old: int, new: int) -> None:
+        """Addresses of the recurrent state that the sequence in `slot` comes with, and of the one that it leaves."""
+        self._arrays["old_states"][slot], self._arrays["new_states"][slot] = old, new
 
     def begin(self, clock: int) -> None:
         """Start an empty batch; `clock` counts steps."""

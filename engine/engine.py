@@ -34,6 +34,7 @@ from engine.model import Model
 from engine.request import Delta, Request
 from engine.sampling import Sampler, SamplingParams
 from engine.scheduler import Scheduler, Sequence, Share
+from engine.states import START_ROW
 from engine.telemetry import Clock, Stats, Telemetry
 from engine.tokenizer import ChatTemplate, Tokenizer
 
@@ -73,7 +74,7 @@ class Engine:
         self.chat_prompts = ChatPrompts(self.chat_template, self.tokenizer)
         self.telemetry = Telemetry(model.moe_layers, model.expert_counts, model.last_experts)
         self._scheduler = Scheduler(
-            model.pool, self.config.max_batch_tokens, self.config.max_sequences, model.long_from
+            model.pool, self.config.max_batch_tokens, self.config.max_sequences, model.long_from, model.states
         )
         self._interrupt_flag = model.batch.interrupt_flag
         self._requests: dict[int, Request] = {}
@@ -221,26 +222,34 @@ class Engine:
         self._check_prompt(ids)
         if self._requests:
             raise InvalidRequestError("evaluate() needs an engine without requests; finish or cancel them first.")
+        state = next_state = START_ROW
         pages = [page for page in (model.pool.take() for _ in range(-(-len(ids) // PAGE))) if page is not None]
         try:
             model.batch.page_table[0, : len(pages)] = [model.pool.address(page) for page in pages]
             step = min(self.config.max_batch_tokens, model.batch.max_outputs)
-            pieces, rope_row = [], model.first_rope_row(0 < model.long_from < len(ids))
+            pieces: list[tuple[Array, Array, Array]] = []
+            rope_row = model.first_rope_row(0 < model.long_from < len(ids))
             for first in range(0, len(ids), step):
                 piece = ids[first : first + step]
                 self._begin_step()
+                next_state = model.states.take() if model.states else START_ROW
+                model.set_states(0, state, next_state)
                 model.batch.add(0, piece, first, list(range(len(piece))), first_rope_row=rope_row)
                 while not model.run():
                     pass
                 pieces.append((model.logits_rows(len(piece)), *model.routes(len(piece))))
+                model.release_state(state)
+                state, next_state = next_state, START_ROW
             logits, experts, weights = zip(*pieces, strict=True)
             return Evaluation(np.concatenate(logits), np.concatenate(experts, 1), np.concatenate(weights, 1))
         finally:
+            model.release_state(state)
+            model.release_state(next_state)
             model.pool.release(pages)
 
     def reset_cache(self) -> None:
         """Forget the keys and values of all finished conversations."""
-        self._open_model.pool.forget_all()
+        self._open_model.forget_all()
 
     # State --------------------------------------------------------------------------------------------------------
 
@@ -324,6 +333,7 @@ class Engine:
             table = model.batch.page_table[sequence.slot]
             table[sequence.n_tabled : len(sequence.pages)] = [model.pool.address(page) for page in new_pages]
             sequence.n_tabled = len(sequence.pages)
+            model.set_states(sequence.slot, sequence.state, sequence.next_state)
             first = sequence.n_computed
             wants = [share.n_tokens - 1] if share.wants_logits else []
             tokens, rope_row = sequence.tokens[first : first + share.n_tokens], model.first_rope_row(sequence.is_long)

@@ -29,11 +29,13 @@ from engine.models.keys import Keys
 from engine.models.parts import Setting
 from engine.models.weights import Weights
 from engine.models.workspace import Rows
+from engine.states import StatePool
 from engine.team import Team
 from engine.verify import Limits, verify
 
 _log = logging.getLogger(__name__)
 _LEAST_OUTPUTS = 32  # rows of logits that one step can give
+_KEPT_STATES = 8  # recurrent states kept for later, at least
 
 
 @dataclass(slots=True)
@@ -46,6 +48,7 @@ class _Parts:
     kv_address: int
     n_pages: int
     page_bytes: int
+    states: StatePool | None
     scratch_address: int
     weights: Weights
     logits: Rows
@@ -69,13 +72,20 @@ def _build(
     page_bytes = builder.page_bytes
     n_pages = -(-(config.kv_pool_tokens or 2 * config.context_length) // PAGE)
     kv = memory.allocate("KV pages", n_pages * page_bytes, "kv")
+    states = None
+    if builder.state_bytes:
+        n_states = 1 + 2 * config.max_sequences + _KEPT_STATES
+        address = memory.allocate("recurrent states", n_states * builder.state_bytes, "kv").address
+        states = StatePool(n_states, address, builder.state_bytes)
     scratch = memory.allocate("scratch", builder.scratch_bytes * n_workers, "buffers")
     shape = (len(builder.moe_layers), hyper.n_experts)
     counts = view(builder.counts, np.int64, shape) if memory.is_real else np.zeros(shape, np.int64)
     last_used = view(builder.last_used, np.int64, shape) if memory.is_real else counts
     capacity = _expert_capacity(builder, config)
     store = ExpertStore(builder.moe_layers, hyper.n_experts, capacity, memory, config.cache_policy, counts, last_used)
-    return _Parts(builder, batch, store, kv.address, n_pages, page_bytes, scratch.address, weights, builder.logits)
+    return _Parts(
+        builder, batch, store, kv.address, n_pages, page_bytes, states, scratch.address, weights, builder.logits
+    )
 
 
 def _expert_capacity(builder: Builder, config: EngineConfig) -> int:
@@ -126,6 +136,7 @@ class Model:
         self.config = config
         self.batch, self.plan, self.store, self.logits = parts.batch, parts.builder.plan, parts.store, parts.logits
         self.pool = PagePool(parts.n_pages, parts.kv_address, parts.page_bytes)
+        self.states = parts.states
         self.n_vocab = parts.builder.n_vocab
         self.long_from = parts.builder.long_from
         self.info = self._describe(keys, parts.builder, library)
@@ -154,6 +165,7 @@ class Model:
             slab_bytes=parts.store.slab_bytes,
             page_bytes=parts.page_bytes,
             n_vocab=self.n_vocab,
+            state_bytes=parts.builder.state_bytes,
             n_rope_rows=self.config.context_length * (2 if parts.builder.long_from else 1),
             scratch_bytes=parts.builder.scratch_bytes,
             cells={"n_tokens": batch.n_tokens, "n_outputs": batch.n_outputs, "one": batch.one},
@@ -164,6 +176,8 @@ class Model:
                 "sequences": batch.sequences,
                 "rows": batch.output_rows,
                 "pages": batch.pages,
+                "old_states": batch.old_states,
+                "new_states": batch.new_states,
             },
         )
 
@@ -184,6 +198,21 @@ class Model:
             self.store.load(index, self.chosen_experts[index, :n_choices], self._loader)
             stage = self._team.run(self.plan, stage)
         return True
+
+    def set_states(self, slot: int, state: int, next_state: int) -> None:
+        """Rows of the recurrent state that the sequence in `slot` comes with, and of the one that the run leaves."""
+        if self.states:
+            self.batch.set_states(slot, self.states.address(state), self.states.address(next_state))
+
+    def release_state(self, state: int) -> None:
+        if self.states:
+            self.states.release(state)
+
+    def forget_all(self) -> None:
+        """Make nothing of finished conversations findable any more."""
+        self.pool.forget_all()
+        if self.states:
+            self.states.forget_all()
 
     def first_rope_row(self, is_long: bool) -> int:
         """The row of the rope table for position 0 of a sequence that is, or is not, longer than `long_from`."""

@@ -90,6 +90,8 @@ class _Places:
         sizes = dict.fromkeys(limits.cells.values(), 8)
         for name, address in limits.arrays.items():
             sizes[address] = 4 * (limits.max_outputs if name == "rows" else limits.max_tokens)
+        for name in ("old_states", "new_states"):
+            sizes[limits.arrays[name]] = 8 * limits.max_sequences
         sizes[limits.arrays["pages"]] = 8 * limits.max_sequences * limits.max_pages
         for operation in (operation for stage in plan.stages for operation in stage.operations):
             if operation.kernel == "group":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from engine.extents import attention, experts, products, rows
+from engine.extents import attention, experts, products, recurrent, rows
 from engine.extents.base import Facts, Limits, Reach
 from engine.plan import Operation
 
@@ -15,6 +15,7 @@ FAMILIES: dict[str, Rule] = {
     "rms_norm": rows.rms_norm,
     "layer_norm": rows.layer_norm,
     "scale_rows": rows.scale_rows,
+    "clamp_rows": rows.scale_rows,
     "quantise": rows.quantise,
     "add": rows.add,
     "gather_rows": rows.gather_rows,
@@ -29,6 +30,10 @@ FAMILIES: dict[str, Rule] = {
     "route": experts.route,
     "group": experts.group,
     "combine": experts.combine,
+    "multiply": recurrent.multiply,
+    "causal_conv": recurrent.causal_conv,
+    "delta_gates": recurrent.delta_gates,
+    "delta_rule": recurrent.delta_rule,
 }
 
 __all__ = ["FAMILIES", "Facts", "Limits", "Reach", "Rule"]

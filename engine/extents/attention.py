@@ -94,6 +94,8 @@ def attention(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Reach]
         whole(op, group * o["value_dim"], 32)
         fits(op, activation_row_bytes(o["n_heads"] * o["value_dim"]), o["rounded_stride"])
         yield Reach("rounded", o["rounded_stride"] * op.extent.most, writes=True)
+    else:
+        same(op, "rounded_stride", o["rounded_stride"], 0)
 
 
 def paged(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Reach]:

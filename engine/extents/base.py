@@ -30,11 +30,14 @@ class Limits:
     context_length: int
     slab_bytes: int
     page_bytes: int
+    state_bytes: int  # of one sequence
     n_vocab: int
     n_rope_rows: int
     scratch_bytes: int
     cells: Mapping[str, int]  # addresses of the counts n_tokens, n_outputs, one
-    arrays: Mapping[str, int]  # of tokens, positions, rope_rows, sequences, rows (whose logits are wanted), pages
+    arrays: Mapping[
+        str, int
+    ]  # of tokens, positions, rope_rows, sequences, rows (whose logits are wanted), pages, old and new states
 
     @property
     def max_pages(self) -> int:

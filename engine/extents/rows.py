@@ -26,9 +26,10 @@ def rms_norm(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Reach]:
     one_a_row(op)
     whole(op, o["n"], 16)
     fits(op, 1, o["n_parts"])
-    fits(op, 4 * o["n"] * o["n_parts"], o["stride"])
-    yield Reach("x", o["stride"] * op.extent.most)
-    yield Reach("out", o["stride"] * op.extent.most, writes=True)
+    row_bytes = 4 * o["n"] * o["n_parts"]
+    fits(op, row_bytes, o["stride"])
+    yield Reach("x", o["stride"] * (op.extent.most - 1) + row_bytes)
+    yield Reach("out", o["stride"] * (op.extent.most - 1) + row_bytes, writes=True)
     yield Reach("weight", 4 * o["n"])
 
 

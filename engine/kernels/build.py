@@ -34,6 +34,8 @@ FAMILIES = (  # the longest to compile first, so that the processes end together
     "rope",
     "tokens",
     "words",
+    "delta",
+    "conv",
     "norm",
     "ffn",
     "activation",

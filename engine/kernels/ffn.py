@@ -96,10 +96,11 @@ def swiglu_clamped(
 
 
 @kernel
-def open_gate(chunk, scratch, x: int, x_stride: int, gate: int, gate_stride: int, n: int):
-    """x[chunk] *= sigmoid(gate[chunk]), element by element, rows of `n` float32."""
+def open_gate(chunk, scratch, x: int, x_stride: int, gate: int, gate_stride: int, n: int, is_silu: int):
+    """x[chunk] *= sigmoid(gate[chunk]), or with `is_silu` silu(gate[chunk]), by element; rows of `n` float32."""
     one = splat_f32(np.float32(1.0))
     row, gates = x + x_stride * chunk, gate + gate_stride * chunk
     for i in range(0, 4 * n, 64):
-        share = one / (exponential(zero_f32x16() - load_f32x16(gates + i)) + one)
+        opening = load_f32x16(gates + i)
+        share = silu(opening) if is_silu else one / (exponential(zero_f32x16() - opening) + one)
         store_f32x16(row + i, load_f32x16(row + i) * share)

@@ -105,7 +105,15 @@ def unpacked_bytes(n_inputs: int) -> int:
     return TILE_BYTES + n_inputs * (32 + 4 + 4)
 
 
-C_SYMBOLS = ("memcpy", "memset", "exp", "expf", "sched_yield", "syscall")  # all that kernels call outside of themselves
+C_SYMBOLS = (
+    "memcpy",
+    "memset",
+    "exp",
+    "expf",
+    "log",
+    "sched_yield",
+    "syscall",
+)  # all that kernels call outside of themselves
 
 PAGE = 32  # positions in a KV page
 
@@ -116,3 +124,4 @@ def kv_head_bytes(head_dim: int, value_dim: int, element_bytes: int) -> int:
 
 
 LATENT_HEADS_TOGETHER = 4  # heads that attend to a compressed cache together (see latent.py)
+DELTA_COLUMNS = 64  # columns of a head's values that one chunk of the delta rule takes (see delta.py)

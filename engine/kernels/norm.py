@@ -8,7 +8,16 @@ import numpy as np
 
 from engine.kernels.memory import load_i32
 from engine.kernels.registry import device, kernel
-from engine.kernels.simd import fma, load_f32x16, reduce_sum, splat_f32, store_f32x16, zero_f32x16
+from engine.kernels.simd import (
+    fma,
+    load_f32x16,
+    maximum,
+    minimum,
+    reduce_sum,
+    splat_f32,
+    store_f32x16,
+    zero_f32x16,
+)
 
 
 def rms_norm_reference(x: np.ndarray, weight: np.ndarray, eps: float) -> np.ndarray:
@@ -77,6 +86,22 @@ def scale_rows(chunk, scratch, x: int, stride: int, n: int, scale: float):
     factor = splat_f32(np.float32(scale))
     for i in range(stride * chunk, stride * chunk + 4 * n, 64):
         store_f32x16(x + i, load_f32x16(x + i) * factor)
+
+
+@kernel
+def clamp_rows(chunk, scratch, x: int, stride: int, n: int, limit: float):
+    """x[chunk] kept between -limit and limit, rows of `n` float32; NaN stays."""
+    most, least = splat_f32(np.float32(limit)), splat_f32(np.float32(-limit))
+    for i in range(stride * chunk, stride * chunk + 4 * n, 64):
+        store_f32x16(x + i, minimum(most, maximum(least, load_f32x16(x + i))))
+
+
+@kernel
+def multiply(chunk, scratch, x: int, x_stride: int, y: int, y_stride: int, n: int):
+    """x[chunk] *= y[chunk], rows of `n` float32."""
+    row, other = x + x_stride * chunk, y + y_stride * chunk
+    for i in range(0, 4 * n, 64):
+        store_f32x16(row + i, load_f32x16(row + i) * load_f32x16(other + i))
 
 
 @kernel

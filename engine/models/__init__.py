@@ -13,6 +13,7 @@ from engine.models import (
     gpt_oss,
     granitemoe,
     hunyuan_moe,
+    lfm2moe,
     llama,
     olmoe,
     phi3,
@@ -21,6 +22,8 @@ from engine.models import (
     qwen2moe,
     qwen3,
     qwen3moe,
+    qwen3next,
+    qwen35moe,
     smollm3,
 )
 from engine.models.builder import Builder
@@ -34,6 +37,7 @@ ARCHITECTURES: dict[str, Callable[[Builder, Keys], None]] = {
     "gpt-oss": gpt_oss.build,
     "granitemoe": granitemoe.build,
     "hunyuan-moe": hunyuan_moe.build,
+    "lfm2moe": lfm2moe.build,
     "llama": llama.build,
     "olmoe": olmoe.build,
     "phi3": phi3.build,
@@ -42,6 +46,8 @@ ARCHITECTURES: dict[str, Callable[[Builder, Keys], None]] = {
     "qwen2moe": qwen2moe.build,
     "qwen3": qwen3.build,
     "qwen3moe": qwen3moe.build,
+    "qwen3next": qwen3next.build,
+    "qwen35moe": qwen35moe.build,
     "smollm3": smollm3.build,
 }
 

@@ -37,6 +37,7 @@ class Heads:
     neox: a rotated pair is element i and i + half (GPT-NeoX), else neighbours. rotates: whether any pair does.
     window: positions that a token sees, itself included; 0: all. scale: of the scores; None: 1 / sqrt(head_dim).
     n_kv_heads: None: the model's. has_sinks: the tensor attn_sinks holds a score for each head that takes weight only.
+    limit: queries, keys and values are kept within it before they rotate; 0: they are not.
     is_fused: attn_qkv holds queries, keys and values. has_gate: attn_q holds, head by head, queries and their gates.
     """
 
@@ -47,6 +48,7 @@ class Heads:
     scale: float | None = None
     n_kv_heads: int | None = None
     has_sinks: bool = False
+    limit: float = 0.0
     is_fused: bool = False
     has_gate: bool = False
 
@@ -66,7 +68,8 @@ class Attention(Parts):
         self._rotate_and_store(prefix, q, k, v, heads)
         attended = self._attend(prefix, q, heads)
         if gate is not None:
-            self._open(attended, gate)
+            with self.plan.in_sequence("attention"):
+                self._open_gate(attended, gate)
         with self.plan.side_by_side("attention"):
             name = f"{prefix}attn_output"
             projected = self.linear(
@@ -80,12 +83,12 @@ class Attention(Parts):
         results, first, gate = [], 0, None
         with self.plan.side_by_side("attention"):
             for part, n, out in zip("qkv", sizes, ("queries", "keys", "values"), strict=True):
-                name, strips = f"{prefix}attn_{part}", None
+                name, strips = f"{prefix}attn_{part}", tuple[Strips, ...]()
                 if heads.is_fused:
-                    name, strips = f"{prefix}attn_qkv", Strips(sum(sizes), first, n)
+                    name, strips = f"{prefix}attn_qkv", (Strips(sum(sizes), first, n),)
                 elif heads.has_gate and part == "q":
-                    strips = Strips(2 * n, 0, hyper.head_dim, hyper.n_heads)
-                    gates = Strips(2 * n, hyper.head_dim, hyper.head_dim, hyper.n_heads)
+                    strips = (Strips(2 * n, 0, hyper.head_dim, hyper.n_heads),)
+                    gates = (Strips(2 * n, hyper.head_dim, hyper.head_dim, hyper.n_heads),)
                     gate = self.linear(x, f"{name}.weight", n, "attention gate", strips=gates)
                 bias = None if strips else f"{name}.bias"
                 results.append(self.linear(x, f"{name}.weight", n, out, bias=bias, strips=strips))
@@ -127,6 +130,9 @@ class Attention(Parts):
             if norms:
                 self._rms_norm(q, q, f"{prefix}attn_q_norm.weight", norms.n_query, self._tokens)
                 self._rms_norm(k, k, f"{prefix}attn_k_norm.weight", norms.n_key, self._tokens)
+            for rows in (q, k, v) if heads.limit else ():
+                shape = {"x": rows.address, "stride": rows.stride, "n": rows.n}
+                self.plan.add("clamp_rows", self._tokens, **shape, limit=heads.limit)
             self.plan.add(
                 "rope_store",
                 self._tokens,
@@ -158,7 +164,7 @@ class Attention(Parts):
                 out=out.address,
                 out_stride=out.stride,
                 rounded=0 if heads.has_gate else out.rounded,
-                rounded_stride=out.rounded_stride,
+                rounded_stride=0 if heads.has_gate else out.rounded_stride,
                 window=heads.window,
                 sinks=sinks,
                 scale=1 / math.sqrt(hyper.head_dim) if heads.scale is None else heads.scale,
@@ -166,20 +172,6 @@ class Attention(Parts):
             )
         self.page_bytes += n_kv_heads * pages["head_bytes"]
         return out
-
-    def _open(self, attended: Rows, gate: Rows) -> None:
-        """attended *= sigmoid(gate), and rounded again."""
-        with self.plan.in_sequence("attention"):
-            self.plan.add(
-                "open_gate",
-                self._tokens,
-                x=attended.address,
-                x_stride=attended.stride,
-                gate=gate.address,
-                gate_stride=gate.stride,
-                n=attended.n,
-            )
-            self._quantise(attended, self._tokens)
 
     def _attention_unit(self, group: int) -> int:
         """Tokens that attend together: several, where their scores stay in the second-level cache."""

@@ -53,7 +53,8 @@ def _heads(b: Builder, keys: Keys) -> LatentHeads:
     scale, multiplier = n_key**-0.5, keys.number("rope.scaling.yarn_log_multiplier", 0.0)
     if multiplier and hyper.rope_scaling.kind == "yarn":
         scale *= yarn_magnitude(hyper.rope_scaling.factor, multiplier) ** 2
-        b.rope_scaling = replace(b.rope_scaling, attention_factor=1.0)
+        if b.rope_scaling.attention_factor is None:
+            b.rope_scaling = replace(b.rope_scaling, attention_factor=1.0)
     return LatentHeads(n_plain, n_value, n_latent, keys.integer("attention.q_lora_rank", 0, least=0), scale)
 
 

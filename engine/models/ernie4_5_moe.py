@@ -15,7 +15,7 @@ def build(b: Builder, keys: Keys) -> None:
     n_dense = keys.integer("leading_dense_block_count", 0, least=0)
     interval = keys.integer("interleave_moe_layer_step", 1)
     n_shared = keys.integer("expert_shared_feed_forward_length", 0, least=0)
-    router = Router(normalise=True, epsilon=_EPSILON)
+    router = Router(normalise=keys.flag("expert_weights_norm", True), epsilon=_EPSILON)
     b.embed()
     for layer in range(hyper.n_layers):
         prefix = f"blk.{layer}."

@@ -6,7 +6,7 @@ from engine.errors import ModelFormatError
 from engine.models.attention import Heads
 from engine.models.builder import Builder
 from engine.models.keys import Keys
-from engine.models.mixture import Router
+from engine.models.mixture import Router, Shared
 
 
 def build(b: Builder, keys: Keys) -> None:
@@ -19,5 +19,8 @@ def build(b: Builder, keys: Keys) -> None:
     for layer in range(b.hyper.n_layers):
         prefix = f"blk.{layer}."
         b.self_attention(prefix, Heads(neox=False, scale=scale or None))
-        b.mixture(layer, prefix, Router(normalise=True))
+        shared = None  # Granite 4's files have shared experts under the same name
+        if b.weights.has(f"{prefix}ffn_gate_shexp.weight"):
+            shared = Shared(b.weights.n_rows(f"{prefix}ffn_gate_shexp.weight"))
+        b.mixture(layer, prefix, Router(normalise=True), shared=shared)
     b.output(scale=1 / divisor)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from engine.errors import ModelFormatError
 
 _LARGEST = 1 << 24  # no dimension or count of a real model comes near it
@@ -39,7 +41,7 @@ class Keys:
 
     def _one_or_more(self, key: str, default: int | None, least: int) -> list[int]:
         value = self._value(key, default)
-        values = value if isinstance(value, list) and value else [value]
+        values = value.tolist() if isinstance(value, np.ndarray) and value.size else [value]
         if any(isinstance(v, bool) or not isinstance(v, int) or not least <= v <= _LARGEST for v in values):
             raise self._wrong(key, f"an integer from {least} to {_LARGEST}, or one for each layer", value)
         return values
@@ -66,6 +68,16 @@ class Keys:
         if not isinstance(value, bool):
             raise self._wrong(key, "true or false", value)
         return value
+
+    def flags(self, key: str, n: int) -> list[bool] | None:
+        """A flag for each of `n` layers, or None where the file does not say."""
+        value = self._metadata.get(f"{self.architecture}.{key}")
+        if value is None:
+            return None
+        flags = value.tolist() if isinstance(value, np.ndarray) else value
+        if not isinstance(flags, list) or len(flags) < n or not all(isinstance(flag, bool) for flag in flags):
+            raise self._wrong(key, f"{n} times true or false", value)
+        return flags[:n]
 
     def text(self, key: str, default: str | None = None) -> str:
         value = self._value(key, default)

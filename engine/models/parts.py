@@ -113,18 +113,13 @@ class Parts(Workspace):
         self, x: Rows, out: Rows, weight: str, n: int, extent: Extent, *, epsilon: float | None = None
     ) -> None:
         """out = x normalised in parts of `n` values, also rounded where `out` is. `epsilon`: None: the model's."""
-        self.plan.add(
-            "rms_norm",
-            extent,
-            x=x.address,
-            weight=self.weights.vector(weight, n).address,
-            out=out.address,
-            n=n,
-            n_parts=x.n // n,
-            stride=x.stride,
-            eps=self.hyper.norm_epsilon if epsilon is None else epsilon,
-        )
+        epsilon = self.hyper.norm_epsilon if epsilon is None else epsilon
+        self._rms_norm_by(x, out, self.weights.vector(weight, n).address, n, extent, epsilon)
         self._quantise(out, extent)
+
+    def _rms_norm_by(self, x: Rows, out: Rows, weight: int, n: int, extent: Extent, epsilon: float) -> None:
+        parts = {"x": x.address, "weight": weight, "out": out.address, "n": n, "n_parts": x.n // n}
+        self.plan.add("rms_norm", extent, **parts, stride=x.stride, eps=epsilon)
 
     def _quantise(self, x: Rows, extent: Extent) -> None:
         if x.rounded:
@@ -137,6 +132,12 @@ class Parts(Workspace):
                 out_stride=x.rounded_stride,
                 n_inputs=x.n,
             )
+
+    def _open_gate(self, x: Rows, gate: Rows, *, is_silu: bool = False) -> None:
+        """x *= sigmoid(gate), or silu(gate), and rounded (again)."""
+        operands = {"x": x.address, "x_stride": x.stride, "gate": gate.address, "gate_stride": gate.stride}
+        self.plan.add("open_gate", self._tokens, n=x.n, is_silu=int(is_silu), **operands)
+        self._quantise(x, self._tokens)
 
     def add_to_residual(self, y: Rows) -> None:
         """x += y, carried out at the start of the next norm."""
@@ -160,10 +161,10 @@ class Parts(Workspace):
         *,
         bias: str | None = None,
         extent: Extent | None = None,
-        strips: Strips | None = None,
+        strips: tuple[Strips, ...] = (),
     ) -> Rows:
         """out = W x (+ bias), in the stage that is open. `strips`: which rows of the tensor `weight` W is."""
-        matrix = self.weights.matrix(weight, n_rows, x.n, strips)
+        matrix = self.weights.matrix(weight, n_rows, x.n, *strips)
         bias_address = self.weights.optional_vector(bias, n_rows) if bias else 0
         n_out_rows = extent.most if extent else None
         result = self.rows(out, n_rows, n_rows=n_out_rows)
@@ -228,7 +229,7 @@ class Parts(Workspace):
         label = suffix or " dense"
         up_name = f"{prefix}ffn_up{suffix}.weight"
         gate_name = up_name if is_fused else f"{prefix}ffn_gate{suffix}.weight"
-        first, second = (Strips(2 * n, 0, n), Strips(2 * n, n, n)) if is_fused else (None, None)
+        first, second = ((Strips(2 * n, 0, n),), (Strips(2 * n, n, n),)) if is_fused else ((), ())
         self.linear(x, gate_name, n, f"gate{label}", strips=first)
         up = self.linear(x, up_name, n, f"up{label}", strips=second)
         return self.rows(f"gate{label}", n, rounded=True), up

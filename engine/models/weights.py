@@ -44,7 +44,7 @@ class Matrix:
 class Strips:
     """Some rows of a tensor that holds several matrices: `height` rows from `first` on in each of `count` equal parts.
 
-    With more than one part the height is a multiple of 16.
+    Where others follow, the height is a multiple of 16.
     """
 
     n_rows: int  # of the whole tensor
@@ -103,6 +103,25 @@ class Weights:
             view(buffer, np.float32, (n,))[:] = dequantise(self.reader.data(name), tensor.type, tensor.shape).reshape(n)
         return buffer
 
+    def constant(self, value: float, n: int) -> Buffer:
+        """A vector of `n` times the same value."""
+        buffer = self.memory.allocate("constant", 4 * -(-n // GROUP) * GROUP, "weights")
+        if self.memory.is_real:
+            view(buffer, np.float32, (n,))[:] = value
+        return buffer
+
+    def taps(self, name: str, n_channels: int, n_taps: int) -> Buffer:
+        """The filters of a convolution, (n_taps, n_channels) float32; the file has them channel by channel."""
+        tensor = self._tensor(name)
+        self._check_shape(tensor, (n_channels, n_taps))
+        if n_channels % GROUP:
+            raise UnsupportedModelError(f"{name} has {n_channels} channels; a multiple of {GROUP} is needed.")
+        buffer = self.memory.allocate(name, 4 * n_channels * n_taps, "weights")
+        if self.memory.is_real:
+            values = dequantise(self.reader.data(name), tensor.type, tensor.shape)
+            view(buffer, np.float32, (n_taps, n_channels))[:] = values.T
+        return buffer
+
     def vectors(self, name: str, n_vectors: int, n: int) -> Buffer:
         """One vector of `n` values (a multiple of 16) for each expert, as float32."""
         tensor = self._tensor(name)
@@ -118,25 +137,26 @@ class Weights:
         """The address of a vector that a file may leave out, else 0."""
         return self.vector(name, n).address if self.has(name) else 0
 
-    def matrix(self, name: str, n_rows: int, n_inputs: int, strips: Strips | None = None) -> Matrix:
-        """A resident matrix, or the `strips` of one; it is packed when `packings` are carried out."""
-        strips = strips or Strips(n_rows, 0, n_rows)
+    def matrix(self, name: str, n_rows: int, n_inputs: int, *strips: Strips) -> Matrix:
+        """A resident matrix, or `strips` of one, one after the other; it is packed when `packings` are carried out."""
+        strips = strips or (Strips(n_rows, 0, n_rows),)
         tensor = self._tensor(name)
         if tensor.shape == (n_inputs,) and n_rows == 1:
             tensor = TensorInfo(name, tensor.type, (1, n_inputs), tensor.n_bytes, tensor.file_index, tensor.offset)
-        self._check_shape(tensor, (strips.n_rows, n_inputs))
+        self._check_shape(tensor, (strips[0].n_rows, n_inputs))
         type_name = self._type_name(tensor, n_inputs)
         if type_name == "F32" and n_rows <= NARROW_ROWS and n_inputs % 8 == 0:
             type_name = "F32x8"
-        shape = Matrix(name, type_name, n_rows, n_inputs, 0)
-        address = self.memory.allocate(name, shape.n_bytes, "weights").address
-        matrix = Matrix(name, type_name, n_rows, n_inputs, address)
+        matrix = Matrix(name, type_name, n_rows, n_inputs, 0)
+        target = self.memory.allocate(name, matrix.n_bytes, "weights").address
+        matrix = replace(matrix, address=target)
         row_bytes, source = tensor.type.n_bytes((n_inputs,)), self.reader.address(name)
-        strip = replace(matrix, n_rows=strips.height)
-        for i in range(strips.count):
-            first_row = i * (strips.n_rows // strips.count) + strips.first
-            target = address + i * strip.n_bytes
-            self.packings.append(packing(strip, tensor.type, source + row_bytes * first_row, target))
+        for strip in strips:
+            part = replace(matrix, n_rows=strip.height)
+            for i in range(strip.count):
+                first_row = i * (strip.n_rows // strip.count) + strip.first
+                self.packings.append(packing(part, tensor.type, source + row_bytes * first_row, target))
+                target += part.n_bytes
         return matrix
 
     def slice_of(self, name: str, shape: tuple[int, int, int], index: int) -> Matrix:

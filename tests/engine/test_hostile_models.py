@@ -28,19 +28,24 @@ def rewritten(
     keys: dict[str, Any] | None = None,
     drop: tuple[str, ...] = (),
     missing: tuple[str, ...] = (),
+    data: dict[str, np.ndarray] | None = None,
 ) -> Path:
-    """A copy of a small model with keys replaced or added (`arch.` stands for its architecture), others dropped."""
+    """A copy of a small model with keys replaced or added (`arch.` stands for its architecture), others dropped.
+
+    Likewise the bytes of tensors: `data` replaces those of some, those in `missing` are left out.
+    """
     with GGUFReader.open(model_path(name)) as reader:
         writer = GGUFWriter(target)
         architecture = reader.metadata["general.architecture"]
         changes = {key.replace("arch.", f"{architecture}."): value for key, value in (keys or {}).items()}
         dropped = {key.replace("arch.", f"{architecture}.") for key in drop}
         for key, value in {**reader.metadata, **changes}.items():
-            if key not in dropped:
+            if key not in dropped and key != "general.alignment":  # the writer has its own
                 writer.add(key, list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value)
         for tensor in reader.tensors.values():
             if tensor.name not in missing:
-                writer.add_tensor(tensor.name, tensor.type, tensor.shape, reader.data(tensor.name))
+                content = (data or {}).get(tensor.name, reader.data(tensor.name))
+                writer.add_tensor(tensor.name, tensor.type, tensor.shape, content)
         writer.write()
     return target
 

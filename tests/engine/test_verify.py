@@ -22,7 +22,14 @@ from tests.support.tiny_models import TINY_MODELS
 
 NAMES = (*compact.NAMES, *sorted(TINY_MODELS))
 
-FLAGS = {"neox", "normalise", "sigmoid"}  # any value is one of two ways to compute, within the same bytes
+FLAGS = {
+    "neox",
+    "normalise",
+    "sigmoid",
+    "is_silu",
+    "silu_after",
+    "is_tiled",
+}  # any value is one of two ways to compute, within the same bytes
 HARMLESS_WHEN_LARGE = {
     *(
         "rows_at_once",
@@ -36,11 +43,14 @@ ADDRESSES = {
     *("x", "y", "q", "k", "v", "out", "rounded", "table", "weight", "weights", "bias", "gate", "up", "logits"),
     *("tokens", "positions", "sequences", "pages", "rows", "items", "extent", "experts", "slots"),
     *("n_tokens", "n_items", "n_pairs", "pair_tokens", "pair_of", "missing", "counts", "last_used", "clock"),
-    *("newest", "outputs", "sinks", "rope_rows", "gate_bias", "up_bias", "queries", "kv"),
+    *("newest", "outputs", "sinks", "rope_rows", "gate_bias", "up_bias", "queries", "kv", "mixed", "gates"),
 }
-PLACES = {"tokens", "positions", "rope_rows", "sequences", "pages", "rows", "items", "extent", "slots", "pair_of"}
+PLACES = {
+    *("tokens", "positions", "rope_rows", "sequences", "pages", "rows", "items", "extent", "slots", "pair_of"),
+    *("old_states", "new_states"),
+}
 MAY_BE_ABSENT = {"bias", "rounded", "sinks"}
-OFFSETS = {"matrix_offset", "layer_offset"}  # other values may lie inside the expert or page, too
+OFFSETS = {"matrix_offset", "layer_offset", "state_offset"}  # other values may lie inside the expert or page, too
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +120,7 @@ def corruptions(operation: Operation) -> Iterator[tuple[str, int]]:
                 yield name, int(value) + 4
         elif name not in HARMLESS_WHEN_LARGE and name != "is_half":
             yield name, 1000 * int(value) + (1 << 40 if name in OFFSETS else 4096)
-            if name not in OFFSETS and name != "rounded_stride":
+            if value and name not in OFFSETS and name != "rounded_stride":
                 yield name, 0
 
 
@@ -179,7 +189,7 @@ def test_sizes_are_refused_from_where_they_leave_the_buffer(models: dict[str, Mo
     operation = data.draw(st.sampled_from(candidates))
     name = data.draw(st.sampled_from([name for name in operation.operands if name in SIZES]))
     value = operation.operands[name]
-    if isinstance(value, float) or (name == "n_pairs" and operation.kernel == "group"):
+    if isinstance(value, float) or value == 0 or (name == "n_pairs" and operation.kernel == "group"):
         return
     factor = data.draw(st.integers(2, 1 << 20))
     if operation.kernel == "gather_rows" or name in ("n", "n_parts", "n_pairs", "n_columns", "n_inputs"):

@@ -61,6 +61,8 @@ def _tensor(rng: np.random.Generator, name: str, shape: tuple[int, ...]) -> tupl
     kind = name.split(".")[-2]
     if len(shape) > 1 and kind not in ("ffn_gate_inp", "ssm_conv1d", "conv") and not name.endswith(".bias"):
         return TensorType.Q8_0, shape, random_tensor(rng, TensorType.Q8_0, shape, 0.1)
+    if name.endswith("ssm_a"):
+        return TensorType.F32, shape, -rng.uniform(0.01, 2, shape).astype(np.float32).view(np.uint8)
     values = rng.standard_normal(shape, np.float32) * np.float32(0.5 if len(shape) > 1 else 0.1)
     if ("norm" in kind and not name.endswith(".bias")) or name.startswith("rope_"):
         values = values + 1
@@ -153,6 +155,18 @@ def _smollm3() -> Spec:
     return keys(block_count=4), shapes
 
 
+def _olmoe() -> Spec:
+    """With the clamp that no published model has."""
+    shapes = frame(output=True)
+    for prefix in ("blk.0.", "blk.1."):
+        shapes |= attention(prefix, head_norms=True) | experts(prefix)
+        shapes |= {
+            f"{prefix}attn_q_norm.weight": (HEADS * HEAD_DIM,),
+            f"{prefix}attn_k_norm.weight": (KV_HEADS * HEAD_DIM,),
+        }
+    return keys(**MIXTURE, **{"attention.clamp_kqv": 0.8}), shapes
+
+
 def _phi3() -> Spec:
     """With longrope and a window that is shorter than a prompt."""
     shapes = frame(output=True)
@@ -206,6 +220,63 @@ def _granitemoe() -> Spec:
         shapes |= attention(prefix) | experts(prefix)
     scales = {"attention.scale": 0.1, "embedding_scale": 6.0, "residual_scale": 0.4, "logit_scale": 2.0}
     return keys(**MIXTURE | scales), shapes
+
+
+def _lfm2moe() -> Spec:
+    shapes = frame() | {"token_embd_norm.weight": (HIDDEN,)}
+    del shapes["output_norm.weight"]
+    for layer in range(4):
+        prefix = f"blk.{layer}."
+        if layer % 2:
+            shapes |= attention(prefix, head_norms=True)
+        else:
+            shapes[f"{prefix}attn_norm.weight"] = (HIDDEN,)
+            shapes[f"{prefix}shortconv.conv.weight"] = (HIDDEN, 3)
+            shapes[f"{prefix}shortconv.in_proj.weight"] = (3 * HIDDEN, HIDDEN)
+            shapes[f"{prefix}shortconv.out_proj.weight"] = (HIDDEN, HIDDEN)
+        shapes |= experts(prefix, has_bias=True) if layer else dense(prefix)
+    more = {"attention.head_count_kv": [0, KV_HEADS, 0, KV_HEADS], "shortconv.l_cache": 3}
+    return keys(**MIXTURE | more | {"block_count": 4, "leading_dense_block_count": 1}), shapes
+
+
+DELTA_KEY_HEADS, DELTA_VALUE_HEADS, DELTA_DIM = 2, 4, 32
+
+
+def _qwen3next(*, is_split: bool = False) -> Spec:
+    shapes, norm = frame(output=True), "post_attention_norm"
+    n_values = DELTA_VALUE_HEADS * DELTA_DIM
+    n_mixed = 2 * DELTA_KEY_HEADS * DELTA_DIM + n_values
+    for layer in range(4):
+        prefix = f"blk.{layer}."
+        if layer == 2:
+            shapes |= attention(prefix, head_norms=True)
+            shapes[f"{prefix}attn_q.weight"] = (2 * HEADS * HEAD_DIM, HIDDEN)
+        else:
+            shapes[f"{prefix}attn_norm.weight"] = (HIDDEN,)
+            shapes[f"{prefix}attn_qkv.weight"] = (n_mixed, HIDDEN)
+            shapes[f"{prefix}attn_gate.weight"] = (n_values, HIDDEN)
+            shapes[f"{prefix}ssm_conv1d.weight"] = (n_mixed, 4)
+            shapes[f"{prefix}ssm_out.weight"] = (HIDDEN, n_values)
+            shapes[f"{prefix}ssm_norm.weight"] = (DELTA_DIM,)
+            shapes |= dict.fromkeys((f"{prefix}ssm_a", f"{prefix}ssm_dt.bias"), (DELTA_VALUE_HEADS,))
+            if is_split:
+                parts = (f"{prefix}ssm_alpha.weight", f"{prefix}ssm_beta.weight")
+                shapes |= dict.fromkeys(parts, (DELTA_VALUE_HEADS, HIDDEN))
+            else:
+                shapes[f"{prefix}ssm_ba.weight"] = (2 * DELTA_VALUE_HEADS, HIDDEN)
+        shapes |= experts(prefix, norm, shared=EXPERT_COLUMNS)
+        shapes[f"{prefix}ffn_gate_inp_shexp.weight"] = (HIDDEN,)
+    more = {
+        "block_count": 4,
+        "rope.dimension_count": HEAD_DIM // 2,
+        "attention.recurrent_layers": [True, True, False, True],
+        "ssm.conv_kernel": 4,
+        "ssm.state_size": DELTA_DIM,
+        "ssm.group_count": DELTA_KEY_HEADS,
+        "ssm.time_step_rank": DELTA_VALUE_HEADS,
+        "ssm.inner_size": n_values,
+    }
+    return keys(**MIXTURE | more), shapes
 
 
 N_LATENT, N_ROPE, N_PLAIN, N_VALUE, QUERY_RANK = 64, 16, 32, 32, 32
@@ -271,8 +342,12 @@ TINY_MODELS: dict[str, Callable[[], Spec]] = {
     "gpt-oss": _gpt_oss,
     "granitemoe": _granitemoe,
     "hunyuan-moe": _hunyuan,
+    "lfm2moe": _lfm2moe,
+    "olmoe": _olmoe,
     "phi3": _phi3,
     "phimoe": _phimoe,
     "qwen3": _qwen3,
+    "qwen35moe": functools.partial(_qwen3next, is_split=True),
+    "qwen3next": _qwen3next,
     "smollm3": _smollm3,
 }

@@ -77,13 +77,15 @@ def test_tiers_agree_closely(libraries: list[KernelLibrary]) -> None:
         np.testing.assert_allclose(other, first, rtol=1e-6)
 
 
-def test_a_gate_opens_element_by_element(library: KernelLibrary) -> None:
+@pytest.mark.parametrize("is_silu", [False, True])
+def test_a_gate_opens_element_by_element(library: KernelLibrary, is_silu: bool) -> None:
     rng = np.random.default_rng(7)
     x, gate = rng.standard_normal((2, 3, 48), np.float32)
-    gate[1, :4] = [200, -200, 0, -3]
-    expected = x.copy()
-    expected[1] = x[1] / (1 + np.exp(-gate[1].astype(np.float64)))
-    library.run("open_gate", 1, x=at(x), x_stride=192, gate=at(gate), gate_stride=192, n=48)
+    gate[1, :4] = [80, -80, 0, -3]
+    expected, opening = x.copy(), gate[1].astype(np.float64)
+    expected[1] = x[1] / (1 + np.exp(-opening)) * (opening if is_silu else 1)
+    operands = {"gate": at(gate), "gate_stride": 192, "n": 48, "is_silu": int(is_silu)}
+    library.run("open_gate", 1, x=at(x), x_stride=192, **operands)
     np.testing.assert_allclose(x, expected, rtol=2e-6, atol=1e-30)
 
 

@@ -106,6 +106,23 @@ def test_rows_are_scaled_in_place(library: KernelLibrary) -> None:
     np.testing.assert_array_equal(x, expected)
 
 
+def test_rows_are_clamped_in_place_and_nan_stays(library: KernelLibrary) -> None:
+    x = np.random.default_rng(2).standard_normal((3, 48), np.float32)
+    x[2, 5] = np.nan
+    expected = x.copy()
+    expected[2] = np.clip(x[2], -0.5, 0.5)
+    library.run("clamp_rows", 2, x=at(x), stride=x.strides[0], n=48, limit=0.5)
+    np.testing.assert_array_equal(x, expected)
+
+
+def test_rows_are_multiplied_in_place(library: KernelLibrary) -> None:
+    x, y = np.random.default_rng(2).standard_normal((2, 3, 48), np.float32)
+    expected = x.copy()
+    expected[1] *= y[1]
+    library.run("multiply", 1, x=at(x), x_stride=x.strides[0], y=at(y), y_stride=y.strides[0], n=48)
+    np.testing.assert_array_equal(x, expected)
+
+
 def test_wanted_rows_are_gathered(library: KernelLibrary) -> None:
     x = np.random.default_rng(3).standard_normal((5, 32), np.float32)
     rows, out = np.array([4, 0, 4], np.int32), np.zeros((3, 32), np.float32)
