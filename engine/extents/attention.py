@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from engine.extents.base import Facts, Reach, fits, one_a_row, same, whole
-from engine.kernels.layout import LATENT_HEADS_TOGETHER, PAGE, activation_row_bytes, kv_head_bytes
+from engine.kernels.layout import PAGE, activation_row_bytes, kv_head_bytes
 from engine.plan import Operation
 
 
@@ -36,9 +36,10 @@ def latent_store(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Rea
 def latent_attention(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Reach]:
     same(op, "unit", op.extent.unit, 1)
     same(op, "row_chunks", o["row_chunks"], op.extent.row_chunks)
-    same(op, "row_chunks", o["row_chunks"], -(-o["n_heads"] // LATENT_HEADS_TOGETHER))
+    whole(op, o["heads_per_chunk"], 1)
+    same(op, "row_chunks", o["row_chunks"], -(-o["n_heads"] // o["heads_per_chunk"]))
     yield from latent_pages(op, o, o["n_rope"], facts)
-    fits(op, LATENT_HEADS_TOGETHER * 4 * o["max_pages"] * PAGE, facts.limits.scratch_bytes)
+    fits(op, o["heads_per_chunk"] * 4 * o["max_pages"] * PAGE, facts.limits.scratch_bytes)
     fits(op, 4 * o["n_heads"] * (o["n_latent"] + o["n_rope"]), o["queries_stride"])
     fits(op, 4 * o["n_heads"] * o["n_latent"], o["out_stride"])
     yield Reach("queries", o["queries_stride"] * op.extent.most)

@@ -11,6 +11,7 @@ from engine.models.weights import Matrix, Strips
 from engine.models.workspace import Rows
 from engine.plan import Extent
 
+_MOST_HEADS_OF_CHUNK = 32  # more share each page that comes into the cache, fewer share the work
 _LATENT_EPSILON = 1e-6  # of both latent norms, whatever the model's own epsilon is
 
 
@@ -151,8 +152,10 @@ class LatentAttention(Attention):
 
     def _attend_latents(self, queries: Rows, heads: LatentHeads) -> Rows:
         out = self.rows("attended latents", self.hyper.n_heads * heads.n_latent)
-        row_chunks = math.ceil(self.hyper.n_heads / LATENT_HEADS_TOGETHER)
-        self.need_scratch(LATENT_HEADS_TOGETHER * 4 * self.batch.max_pages * PAGE)
+        together = LATENT_HEADS_TOGETHER * math.ceil(self.hyper.n_heads / self._n_workers / LATENT_HEADS_TOGETHER)
+        together = min(together, _MOST_HEADS_OF_CHUNK)
+        row_chunks = math.ceil(self.hyper.n_heads / together)
+        self.need_scratch(together * 4 * self.batch.max_pages * PAGE)
         with self.plan.side_by_side("attention"):
             self.plan.add(
                 "latent_attention",
@@ -162,6 +165,7 @@ class LatentAttention(Attention):
                 out=out.address,
                 out_stride=out.stride,
                 n_rope=self.hyper.rope_dim,
+                heads_per_chunk=together,
                 row_chunks=row_chunks,
                 scale=heads.scale,
                 **self._latent_operands(heads),

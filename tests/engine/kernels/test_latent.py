@@ -45,13 +45,20 @@ class LatentPages:
         }
 
 
-def attend(library: KernelLibrary, pages: LatentPages, q: Array, positions: list[int], sequence: int = 0) -> Array:
+def attend(
+    library: KernelLibrary,
+    pages: LatentPages,
+    q: Array,
+    positions: list[int],
+    sequence: int = 0,
+    heads_per_chunk: int = LATENT_HEADS_TOGETHER,
+) -> Array:
     """q (n_tokens, n_heads, WIDTH) -> (n_tokens, n_heads, N_LATENT)."""
     n_tokens, n_heads, _ = q.shape
     out = np.full((n_tokens, n_heads, N_LATENT), np.nan, np.float32)
     where, which = np.array(positions, np.int32), np.full(n_tokens, sequence, np.int32)
-    scratch = np.full(LATENT_HEADS_TOGETHER * PAGE * MAX_PAGES, np.nan, np.float32)
-    row_chunks = -(-n_heads // LATENT_HEADS_TOGETHER)
+    scratch = np.full(heads_per_chunk * PAGE * MAX_PAGES, np.nan, np.float32)
+    row_chunks = -(-n_heads // heads_per_chunk)
     for chunk in range(n_tokens * row_chunks):
         library.run(
             "latent_attention",
@@ -63,6 +70,7 @@ def attend(library: KernelLibrary, pages: LatentPages, q: Array, positions: list
             out_stride=out.strides[0],
             n_heads=n_heads,
             n_rope=N_ROPE,
+            heads_per_chunk=heads_per_chunk,
             row_chunks=row_chunks,
             positions=at(where),
             sequences=at(which),
@@ -91,6 +99,15 @@ def test_every_visible_position_counts_and_no_other(library: KernelLibrary, is_h
     for token, last in enumerate(positions):
         expected = latent_attention_reference(q[token], rows[: last + 1], N_LATENT, 0.2)
         np.testing.assert_allclose(out[token], expected, rtol=3e-5, atol=3e-6)
+
+
+@pytest.mark.parametrize("heads_per_chunk", [1, 3, 8, 16])
+def test_heads_together_give_the_bits_of_fours(library: KernelLibrary, heads_per_chunk: int) -> None:
+    pages, _ = filled(is_half=True)
+    q = np.random.default_rng(2).standard_normal((3, 14, WIDTH), np.float32)
+    positions = [0, 40, N_POSITIONS - 1]
+    expected = attend(library, pages, q, positions)
+    np.testing.assert_array_equal(attend(library, pages, q, positions, heads_per_chunk=heads_per_chunk), expected)
 
 
 def test_a_nan_shows_in_the_tokens_that_see_it(library: KernelLibrary) -> None:
