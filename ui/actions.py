@@ -11,6 +11,7 @@ from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMenu
 
 from app.settings import Settings
+from ui.navigation import CHAT
 
 if TYPE_CHECKING:
     from ui.main_window import MainWindow
@@ -116,6 +117,7 @@ class WindowActions(QObject):
         self._window.sidebar.focus_search()
 
     def _focus_composer(self) -> None:
+        self._window.pages.show_page(CHAT)
         self._window.page.composer.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def _toggle_sidebar(self) -> None:

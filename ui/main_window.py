@@ -27,6 +27,7 @@ from ui.expert_dock import ExpertDock
 from ui.help_dialog import HelpDialog
 from ui.models.model_loader import LoadState, ModelLoader
 from ui.models.model_picker import ShownModel
+from ui.navigation import CHAT, Navigation, Pages
 from ui.settings.settings_dialog import SettingsDialog
 from ui.status_line import StatusLine
 from ui.theme import current_theme
@@ -79,10 +80,13 @@ class MainWindow(QMainWindow):
         self._splitter.setHandleWidth(1)
         self._splitter.setChildrenCollapsible(False)
         self._splitter.addWidget(self.sidebar)
-        self._splitter.addWidget(self.page)
+        self.navigation = Navigation(self)
+        self.sidebar.add_foot(self.navigation)
+        self.pages = Pages(self.page, self.navigation, self)
+        self._splitter.addWidget(self.pages)
         self._splitter.setStretchFactor(1, 1)
         self.sidebar.setMinimumWidth(180)
-        self.page.setMinimumWidth(380)
+        self.pages.setMinimumWidth(380)
         self.setCentralWidget(self._splitter)
         self.statusBar().setSizeGripEnabled(False)
         self.statusBar().addWidget(self.status, 1)
@@ -110,6 +114,7 @@ class MainWindow(QMainWindow):
         picker.opened_folder.connect(self.choose_model_folder)
         picker.unload_requested.connect(self.loader.unload)
         picker.cancel_requested.connect(self.loader.cancel)
+        self.pages.shown.connect(self._on_page)
         self.loader.changed.connect(self._on_model)
         services.engine.on_change(self._on_model)
         services.settings.on_change(self._on_settings)
@@ -118,6 +123,7 @@ class MainWindow(QMainWindow):
 
     def new_chat(self) -> None:
         """Show an empty conversation; it becomes a chat with its first message."""
+        self.pages.show_page(CHAT)
         self.page.open(None)
         self.sidebar.mark(None)
         self.services.settings.change(last_chat_id=None)
@@ -125,9 +131,15 @@ class MainWindow(QMainWindow):
 
     def open_chat(self, chat_id: int) -> None:
         """Show a chat of the list."""
+        self.pages.show_page(CHAT)
         self.page.open(self._conversation(chat_id))
         self.sidebar.mark(chat_id)
         self.services.settings.change(last_chat_id=chat_id)
+
+    def _on_page(self, key: str) -> None:
+        self.sidebar.mark(self.current_chat_id() if key == CHAT else None)
+        if key == CHAT:
+            self.page.composer.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def rename_chat(self, chat_id: int, title: str) -> None:
         self.services.store.rename(chat_id, title)
@@ -196,7 +208,8 @@ class MainWindow(QMainWindow):
             entries = [self._shown(chats[chat_id], text) for chat_id, text in found.items() if chat_id in chats]
         else:
             entries = [self._shown(chat) for chat in chats.values()]
-        self.sidebar.set_chats(entries, self.current_chat_id(), is_search=bool(query))
+        current = self.current_chat_id() if self.pages.current == CHAT else None
+        self.sidebar.set_chats(entries, current, is_search=bool(query))
 
     def _shown(self, chat: Chat, snippet: str = "") -> ShownChat:
         return ShownChat(chat.id, self._title(chat), datetime.fromtimestamp(chat.updated_at), chat.pinned, snippet)

@@ -854,4 +854,11 @@
             <translation>帮助与快捷键</translation>
         </message>
     </context>
+    <context>
+        <name>Navigation</name>
+        <message>
+            <source>Pages</source>
+            <translation>页面</translation>
+        </message>
+    </context>
 </TS>

@@ -284,3 +284,16 @@ def test_help_lists_the_shortcuts(window: MainWindow, qtbot: Any) -> None:
     qtbot.addWidget(dialog)
     texts = {label.text() for label in dialog.findChildren(QLabel)}
     assert {"Ctrl+N", "New chat", "Shift+Enter", "F1"} <= texts
+
+
+def test_a_chat_is_shown_whatever_page_was_there(services: Services, window: MainWindow, qtbot: Any) -> None:
+    chat_id = add_chat(services, "Old", "question", "an answer")
+    window.open_chat(chat_id)
+    window.pages.add("notes", "pen", "Notes", lambda: QLabel("notes"))
+    window.pages.show_page("notes")
+    assert not window.sidebar.list.selectionModel().hasSelection()
+    window.open_chat(chat_id)
+    assert window.pages.currentWidget() is window.page
+    window.pages.show_page("notes")
+    window.new_chat()
+    assert window.pages.currentWidget() is window.page

@@ -100,6 +100,7 @@ class Sidebar(QWidget):
         layout.addWidget(self._search)
         layout.addWidget(self.list, 1)
         layout.addWidget(self._empty, 1)
+        self._layout = layout
         self._is_filling = False
         self._empty.hide()
         self._restyle()
@@ -114,6 +115,10 @@ class Sidebar(QWidget):
         self.list.setVisible(bool(chats))
         self._empty.setVisible(not chats)
         self._empty.setText(self.tr("Nothing found") if is_search else self.tr("Your chats will be listed here"))
+
+    def add_foot(self, widget: QWidget) -> None:
+        """Put a widget below the list."""
+        self._layout.addWidget(widget)
 
     def mark(self, chat_id: int | None) -> None:
         """Mark a chat as the open one, without asking for it."""
