@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.jobs import Job
+from app.verification import Verification, verify
 from engine.convert import Checkpoint, ConversionOptions, ConversionPlan, plan_conversion, write_gguf
 from engine.errors import ColibriError
 
-_SPARE_BYTES = 50 << 20  # what must stay free on the disk, the file's header included
+SPARE_BYTES = 50 << 20  # what must stay free on the disk, the file's header included
 
 
 class ConversionError(ColibriError):
@@ -20,10 +21,11 @@ class ConversionError(ColibriError):
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """What a conversion gives: the plan, and the file unless it was only looked at."""
+    """What a conversion gives: the plan, the file unless it was only looked at, and what was verified if asked for."""
 
     plan: ConversionPlan
     path: Path | None
+    verification: Verification | None = None
 
 
 def convert(
@@ -34,10 +36,12 @@ def convert(
     *,
     replace: bool = False,
     dry_run: bool = False,
+    verified: bool = False,
 ) -> Converted:
     """Convert the checkpoint at `source` to the file `target`, by default in the present folder, named after the model.
 
-    With `dry_run` everything is checked and nothing written. Raises ColibriError before anything is written if the
+    With `dry_run` everything is checked and nothing written. With `verified` the file is read again and compared with
+    the checkpoint; one that differs is taken away. Raises ColibriError before anything is written if the
     checkpoint contradicts itself or the options, if `target` is there already (unless `replace`), or if the disk is
     too full; JobCancelledError after a cancel, which leaves nothing behind.
     """
@@ -56,11 +60,25 @@ def convert(
             job.report(done_bytes=done_bytes)
 
         try:
-            return Converted(plan, write_gguf(plan, target, progress))
+            path = write_gguf(plan, target, progress)
         except OSError as error:
             raise ConversionError(
                 f"{target}: the file could not be written: {error.strerror}. Free some space, or choose another folder."
             ) from error
+        return Converted(plan, path, _verified(job, plan, path) if verified else None)
+
+
+def _verified(job: Job, plan: ConversionPlan, path: Path) -> Verification:
+    try:
+        return verify(job, plan, path)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def nearest_folder(target: Path) -> Path:
+    """The folder in which `target` lies, or the nearest one above it that exists."""
+    return next(parent for parent in target.absolute().parents if parent.is_dir())
 
 
 def default_target(source: Path, plan: ConversionPlan) -> Path:
@@ -74,12 +92,12 @@ def _check_target(target: Path, plan: ConversionPlan, *, replace: bool) -> None:
         raise ConversionError(f"{target}: expected the name of a file to write, found a folder. Name the file too.")
     if target.exists() and not replace:
         raise ConversionError(f"{target}: the file is there already. Choose another name, or say --replace.")
-    folder = next(parent for parent in target.absolute().parents if parent.is_dir())
+    folder = nearest_folder(target)
     if not os.access(folder, os.W_OK | os.X_OK):
         raise ConversionError(f"{folder}: this folder cannot be written to. Choose another one.")
     free_bytes = shutil.disk_usage(folder).free
-    if free_bytes < plan.n_bytes + _SPARE_BYTES:
+    if free_bytes < plan.n_bytes + SPARE_BYTES:
         raise ConversionError(
-            f"{folder}: expected {(plan.n_bytes + _SPARE_BYTES) / 1e9:.2f} GB of free disk, found "
+            f"{folder}: expected {(plan.n_bytes + SPARE_BYTES) / 1e9:.2f} GB of free disk, found "
             f"{free_bytes / 1e9:.2f}. Free some, or choose a folder on another disk."
         )

@@ -1,4 +1,4 @@
-"""The models on this machine: the starter, Colibri's own folder, the user's folders, and those opened lately.
+"""The models on this machine: Colibri's own, those in the user's folders, those of other programs, those opened lately.
 
 Only headers are read. A file that cannot be used stays in the list with the reason.
 """
@@ -7,21 +7,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from app import paths, starter
+from app.model_files import model_files
+from app.model_places import FoundModel, Place, models_of_other_programs
 from app.settings import Settings
 from engine.errors import ColibriError
 
 logger = logging.getLogger(__name__)
 
-_LATER_PART = re.compile(r"-(\d{5})-of-\d{5}\.gguf$", re.IGNORECASE)
-_DEEPEST = 5  # folders below a model folder
 _MOST_RECENT = 12
 
 
@@ -36,6 +34,7 @@ class ModelEntry:
     type_name: str
     is_starter: bool = False
     problem: str = ""
+    place: Place = Place.FOLDER
 
 
 class Library:
@@ -63,10 +62,15 @@ class Library:
         return next((entry for entry in self.entries if entry.path == wanted), None)
 
     def default(self) -> ModelEntry | None:
-        """The model to open at the start: the one chosen last, else the starter, else the first that can be used."""
+        """The model to open at the start: the default, else the last one, the starter, the first that can be used."""
         usable = [entry for entry in self.entries if not entry.problem]
-        chosen = self._settings().model_path
-        for wanted in (lambda entry: str(entry.path) == chosen, lambda entry: entry.is_starter, lambda _: True):
+        settings = self._settings()
+        for wanted in (
+            lambda entry: str(entry.path) == settings.default_model,
+            lambda entry: str(entry.path) == settings.model_path,
+            lambda entry: entry.is_starter,
+            lambda _: True,
+        ):
             found = next(filter(wanted, usable), None)
             if found is not None:
                 return found
@@ -79,40 +83,37 @@ class Library:
 
     def _scan(self, settings: Settings) -> list[ModelEntry]:
         found: dict[Path, ModelEntry] = {}
-        for path in self._candidates(settings):
+        for candidate in self._candidates(settings):
+            path = candidate.path
             if path not in found:
                 try:
-                    found[path] = self._entry(path)
+                    found[path] = self._entry(candidate)
                 except OSError as error:  # gone since it was listed, or not ours to read
                     logger.info("%s is left out: %s", path, error)
         return sorted(found.values(), key=lambda entry: (not entry.is_starter, entry.name.casefold(), entry.path))
 
-    def _candidates(self, settings: Settings) -> Iterator[Path]:
+    def _candidates(self, settings: Settings) -> Iterator[FoundModel]:
         if starter.is_present():
-            yield starter.starter_path()
-        for folder in (paths.models_dir(), *map(Path, settings.model_folders)):
-            yield from model_files(folder)
-        for recent in (settings.model_path, *settings.recent_models):
+            yield FoundModel(starter.starter_path(), Place.COLIBRI)
+        for path in model_files(paths.models_dir()):
+            yield FoundModel(path, Place.COLIBRI)
+        for folder in map(Path, settings.model_folders):
+            for path in model_files(folder):
+                yield FoundModel(path, Place.FOLDER)
+        if settings.scan_other_programs:
+            yield from models_of_other_programs()
+        for recent in (settings.default_model, settings.model_path, *settings.recent_models):
             if recent and Path(recent).is_file():
-                yield Path(recent)
+                yield FoundModel(Path(recent), Place.FOLDER)
 
-    def _entry(self, path: Path) -> ModelEntry:
+    def _entry(self, candidate: FoundModel) -> ModelEntry:
+        path = candidate.path
         status = path.stat()
         key = (path, status.st_size, status.st_mtime_ns)
         if key not in self._known:
             self._known[key] = describe(path)
-        return self._known[key]
-
-
-def model_files(folder: Path) -> Iterator[Path]:
-    """GGUF files below a folder; of a split model only the first part. Hidden folders are left out."""
-    for parent, folders, names in os.walk(folder, onerror=lambda error: logger.info("left out: %s", error)):
-        depth = len(Path(parent).relative_to(folder).parts)
-        folders[:] = sorted(name for name in folders if not name.startswith(".")) if depth < _DEEPEST else []
-        for name in sorted(names):
-            part = _LATER_PART.search(name)
-            if name.lower().endswith(".gguf") and (part is None or int(part[1]) == 1):
-                yield Path(parent) / name
+        entry = self._known[key]
+        return replace(entry, place=candidate.place, name=candidate.name or entry.name)
 
 
 def describe(path: Path) -> ModelEntry:
@@ -148,3 +149,14 @@ def with_recent(settings: Settings, path: Path) -> Settings:
     """The settings after a model was opened: it is the one to open next time, and the first of the recent ones."""
     others = [recent for recent in settings.recent_models if recent != str(path)]
     return replace(settings, model_path=str(path), recent_models=(str(path), *others)[:_MOST_RECENT])
+
+
+def without(settings: Settings, path: Path) -> Settings:
+    """The settings after a model's file was removed: nothing points to it any more."""
+    gone = str(path)
+    return replace(
+        settings,
+        default_model="" if settings.default_model == gone else settings.default_model,
+        model_path="" if settings.model_path == gone else settings.model_path,
+        recent_models=tuple(recent for recent in settings.recent_models if recent != gone),
+    )

@@ -43,8 +43,10 @@ class Settings:
     theme: str = "system"  # "system", "light", "dark"
     language: str = "system"  # "system", or a language's code
     font_size: int = 0  # in logical pixels; 0: the theme's own
-    model_path: str = ""  # the model opened at start; "": the starter model
+    default_model: str = ""  # the model opened at every start; "": the last one
+    model_path: str = ""  # the model opened last; "": the starter model
     model_folders: tuple[str, ...] = ()
+    scan_other_programs: bool = True  # list the models of LM Studio, Ollama and the Hugging Face cache
     recent_models: tuple[str, ...] = ()
     context_length: int = 4096
     threads: int | None = None  # None: as many as there are physical cores

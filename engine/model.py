@@ -88,6 +88,20 @@ def _build(
     )
 
 
+def measure_memory(path: Path, config: EngineConfig, library: KernelLibrary) -> MemoryPlan:
+    """What opening the model with `config` would take, by the same code that opens it. Reads its header only.
+
+    Raises ModelFormatError, UnsupportedModelError, InvalidRequestError.
+    """
+    with GGUFReader.open(path) as reader:
+        keys = Keys(reader.metadata)
+        architecture(keys.architecture)
+        hyper, memory = Hyperparameters.read(keys), Memory(measure_only=True)
+        n_workers = config.threads or usable_cores()
+        _build(reader, hyper, keys, _bounded(config, hyper), n_workers, library, memory)
+        return memory.plan()
+
+
 def _expert_capacity(builder: Builder, config: EngineConfig) -> int:
     """How many experts may be in memory at once: all, unless the configuration limits their number or bytes."""
     capacity = len(builder.moe_layers) * builder.hyper.n_experts

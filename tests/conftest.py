@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app import starter
+from app import model_places, starter
 from app.jobs import Job
 
 # Quick floors first, the whole program last.
@@ -34,6 +34,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _rank(path: Path) -> int:
     inside = path.relative_to(Path(__file__).parent).as_posix()
     return next((rank for rank, part in enumerate(_ORDER) if inside.startswith(part)), len(_ORDER))
+
+
+@pytest.fixture(autouse=True)
+def no_other_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The models that other programs keep on the tester's machine are not seen."""
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "no-hugging-face"))
+    monkeypatch.setenv("OLLAMA_MODELS", str(tmp_path / "no-ollama"))
+    monkeypatch.setattr(model_places, "_home", lambda: tmp_path / "no-home")
+    monkeypatch.setattr(model_places, "_OLLAMA_SERVICES", ())
 
 
 @pytest.fixture

@@ -62,19 +62,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     theme.set_mode(settings.settings.theme)  # type: ignore[arg-type]
     theme.apply()
     app.setWindowIcon(QIcon(str(resource_path("icons", "colibri-app.svg"))))
-    if arguments.model is not None:
-        settings.change(model_path=str(arguments.model.absolute()))
     loop = QEventLoop(app)
     asyncio.set_event_loop(loop)
     with loop:
-        is_clean = loop.run_until_complete(_run(app, settings, report))
+        is_clean = loop.run_until_complete(_run(app, settings, report, arguments.model))
     logging.shutdown()
     if not is_clean:  # the engine is still inside a step: everything is saved, so do not wait for it
         os._exit(0)
     return 0
 
 
-async def _run(app: QApplication, settings: SettingsFile, report: CrashReport) -> bool:
+async def _run(app: QApplication, settings: SettingsFile, report: CrashReport, model: Path | None) -> bool:
     """The window's life; returns whether everything ended by itself."""
     loop = asyncio.get_running_loop()
     collector = MainThreadCollector(app)
@@ -96,7 +94,10 @@ async def _run(app: QApplication, settings: SettingsFile, report: CrashReport) -
     window.loader.ready.connect(lambda: _note("model ready", (time.perf_counter() - ready_from_s) * 1000))
     library = await loop.run_in_executor(None, _library, settings)
     window.attach_library(library)
-    window.loader.start()
+    if model is not None:
+        window.loader.load(model.absolute())
+    else:
+        window.loader.start()
     collector.settle()
     FolderWatch(library, settings)
     refreshing = loop.create_task(library.refresh())
@@ -159,14 +160,18 @@ class FolderWatch:
 
     def __init__(self, library: Library, settings: SettingsFile) -> None:
         self._library = library
-        self._folders = settings.settings.model_folders
+        self._places = _model_places(settings.settings)
         self._task: asyncio.Task[object] | None = None
         settings.on_change(self._on_settings)
 
     def _on_settings(self, settings: Settings) -> None:
-        if settings.model_folders != self._folders:
-            self._folders = settings.model_folders
+        if _model_places(settings) != self._places:
+            self._places = _model_places(settings)
             self._task = asyncio.get_running_loop().create_task(self._library.refresh())
+
+
+def _model_places(settings: Settings) -> object:
+    return settings.model_folders, settings.scan_other_programs
 
 
 class FirstPaint(QObject):

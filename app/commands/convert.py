@@ -8,11 +8,12 @@ from pathlib import Path
 
 from app.commands.progress_line import ProgressLine
 from app.conversion import Converted, convert
+from app.file_types import FILE_TYPES
 from app.jobs import Job
 from engine.convert import ConversionOptions
 from engine.gguf.tensor_types import TensorType
 
-_TYPES = {"auto": None, "f32": TensorType.F32, "f16": TensorType.F16, "bf16": TensorType.BF16}
+_TYPES = {"auto": None, **{kind.key: kind.type for kind in FILE_TYPES}}
 _ROUTER_TYPES = {"fp32": TensorType.F32, "fp16": TensorType.F16, "bf16": TensorType.BF16}
 
 

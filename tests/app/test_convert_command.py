@@ -86,7 +86,7 @@ def test_a_folder_as_target_is_refused(checkpoint: Path, tmp_path: Path) -> None
 
 
 def test_a_full_disk_is_found_before_writing(checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conversion, "_SPARE_BYTES", 1 << 60)
+    monkeypatch.setattr(conversion, "SPARE_BYTES", 1 << 60)
     with pytest.raises(ConversionError, match="of free disk"):
         run(checkpoint, "-o", tmp_path / "model.gguf")
     assert not (tmp_path / "model.gguf").exists()

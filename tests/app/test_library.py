@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,9 @@ import numpy as np
 import pytest
 
 from app import paths
-from app.library import Library, ModelEntry, model_files, with_recent
+from app.library import Library, ModelEntry, with_recent, without
+from app.model_files import model_files
+from app.model_places import Place
 from app.settings import Settings
 from engine.gguf import GGUFWriter, TensorType
 
@@ -120,3 +123,33 @@ def test_the_starter_model_is_listed_by_its_own_name(home_with_starter: Path) ->
         "Q4_1",
         "llama",
     )
+
+
+def test_models_of_other_programs_are_listed_under_their_names(
+    colibri_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digest = "ab" * 32
+    store = tmp_path / "ollama"
+    blob = make_model(store / "blobs" / f"sha256-{digest}", "Inside")
+    manifest = store / "manifests/registry.ollama.ai/library/tiny/1b"
+    manifest.parent.mkdir(parents=True)
+    layer = {"mediaType": "application/vnd.ollama.image.model", "digest": f"sha256:{digest}"}
+    manifest.write_text(json.dumps({"layers": [layer]}))
+    monkeypatch.setenv("OLLAMA_MODELS", str(store))
+    assert [(entry.path, entry.name, entry.place) for entry in scan(Settings())] == [(blob, "tiny:1b", Place.OLLAMA)]
+    assert scan(Settings(scan_other_programs=False)) == []
+
+
+def test_the_default_model_comes_before_the_last_one(colibri_home: Path, tmp_path: Path) -> None:
+    default, last = (make_model(tmp_path / f"{name}.gguf") for name in ("default", "last"))
+    settings = Settings(default_model=str(default), model_path=str(last), recent_models=(str(last), str(default)))
+    library = Library(lambda: settings)
+    asyncio.run(library.refresh())
+    assert (entry := library.default()) is not None and entry.path == default
+
+
+def test_nothing_points_to_a_model_that_was_removed(tmp_path: Path) -> None:
+    gone, other = str(tmp_path / "gone.gguf"), str(tmp_path / "other.gguf")
+    settings = Settings(default_model=gone, model_path=gone, recent_models=(gone, other))
+    assert without(settings, Path(gone)) == Settings(recent_models=(other,))
+    assert without(settings, Path(other)) == replace(settings, recent_models=(gone,))

@@ -66,7 +66,7 @@ class ModelLoader(QObject):
         self.context_length = 0
 
     def start(self) -> None:
-        """Load the model chosen last, or the starter, which is fetched first if it is missing."""
+        """Load the default model, else the last one, else the starter, which is fetched first if it is missing."""
         self._begin(self._start())
 
     def load(self, path: Path) -> None:
@@ -146,10 +146,11 @@ class ModelLoader(QObject):
                 self._set(LoadState.ERROR)
 
     async def _start(self) -> None:
-        chosen = self._settings.settings.model_path
-        if chosen and Path(chosen).is_file():
-            await self._load(Path(chosen))
-            return
+        settings = self._settings.settings
+        for chosen in (settings.default_model, settings.model_path):
+            if chosen and Path(chosen).is_file():
+                await self._load(Path(chosen))
+                return
         manifest = starter.Manifest.load()
         self.name = manifest.name
         self.path = None

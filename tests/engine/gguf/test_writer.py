@@ -236,3 +236,19 @@ def test_pieces_of_another_size_in_all_are_refused_and_leave_no_file(n_rows: int
     with pytest.raises(ValueError, match=rf"expected 256 bytes .* found {n_rows * 32}"):
         writer.write()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_outline_has_the_header_and_the_length_but_no_data(tmp_path: Path) -> None:
+    def writer(path: Path) -> GGUFWriter:
+        made = GGUFWriter(path)
+        made.add("general.name", "outline")
+        for name in ("a", "b"):
+            made.add_tensor(name, TensorType.F32, (1000, 1000), lambda: np.ones((1000, 1000), np.float32))
+        return made
+
+    outline, whole = writer(tmp_path / "outline.gguf").write_outline(), writer(tmp_path / "whole.gguf").write()
+    assert outline.stat().st_size == whole.stat().st_size
+    assert outline.stat().st_blocks * 512 < 100_000
+    with GGUFReader.open(outline) as some, GGUFReader.open(whole) as all_:
+        assert some.metadata == all_.metadata
+        assert dict(some.tensors) == dict(all_.tensors)

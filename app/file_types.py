@@ -1,0 +1,48 @@
+"""The kinds of file that a conversion can write, by the names that the command and the window give them.
+
+One entry here is all that a further kind needs: both offer what this table holds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from engine.convert import ConversionOptions
+from engine.gguf.tensor_types import TensorType
+
+
+@dataclass(frozen=True, slots=True)
+class FileType:
+    """`key` as the command line takes it, `name` as people write it; `type` of the matrices."""
+
+    key: str
+    name: str
+    type: TensorType
+
+    def options(self, **more: Any) -> ConversionOptions:
+        """The engine's options for a file of this kind."""
+        return ConversionOptions(type=self.type, **more)
+
+
+FILE_TYPES = (
+    FileType("bf16", "BF16", TensorType.BF16),
+    FileType("f16", "F16", TensorType.F16),
+    FileType("f32", "F32", TensorType.F32),
+)
+# The best first: what most people should take if it fits.
+_PREFERRED = ("q4_k_m", "q5_k_m", "q8_0", "bf16", "f16")
+
+
+def file_type(key: str) -> FileType:
+    """The kind of that name; KeyError if there is none."""
+    return next((kind for kind in FILE_TYPES if kind.key == key), None) or _unknown(key)
+
+
+def preferred(keys: list[str]) -> str | None:
+    """Which of `keys` most people should take; None of an empty list."""
+    return next((key for key in _PREFERRED if key in keys), keys[0] if keys else None)
+
+
+def _unknown(key: str) -> FileType:
+    raise KeyError(key)
