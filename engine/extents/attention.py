@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from engine.extents.base import Facts, Reach, fits, one_a_row, same, whole
-from engine.kernels.layout import PAGE, activation_row_bytes, kv_head_bytes
+from engine.kernels.layout import BLOCK, PAGE, activation_row_bytes, kv_head_bytes
 from engine.plan import Operation
 
 
@@ -92,7 +92,8 @@ def attention(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Reach]
     if o["sinks"]:
         yield Reach("sinks", 4 * o["n_heads"])
     if o["rounded"]:
-        whole(op, group * o["value_dim"], 32)
+        whole(op, o["n_heads"] * o["value_dim"], BLOCK)
+        yield Reach("heads_done", 8 * op.extent.most, writes=True)
         fits(op, activation_row_bytes(o["n_heads"] * o["value_dim"]), o["rounded_stride"])
         yield Reach("rounded", o["rounded_stride"] * op.extent.most, writes=True)
     else:

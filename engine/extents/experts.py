@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from engine.extents.base import Facts, Limits, Reach, fits, one_a_row, same, whole
-from engine.kernels.layout import ITEM_BYTES, activation_row_bytes
+from engine.kernels.layout import BLOCK, ITEM_BYTES, SCALED_BLOCKS, activation_row_bytes
 from engine.plan import Operation
 
 
@@ -13,7 +13,7 @@ def swiglu(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Reach]:
     same(op, "unit", op.extent.unit, 1)
     same(op, "row_chunks", o["row_chunks"], op.extent.row_chunks)
     whole(op, o["n_columns"], 16)
-    whole(op, o["columns_per_chunk"], 32)
+    whole(op, o["columns_per_chunk"], BLOCK * SCALED_BLOCKS)
     fits(op, o["n_columns"], o["row_chunks"] * o["columns_per_chunk"])
     fits(op, 4 * o["n_columns"], o["stride"])
     rows = op.extent.most

@@ -9,11 +9,12 @@ from engine.extents.base import Facts, Reach, fits, same, whole
 from engine.kernels.layout import (
     FLOAT_TYPES,
     ITEM_BYTES,
+    MATMUL_SCRATCH_BYTES,
+    MOST_ROWS_AT_ONCE,
     PACKED_BLOCKS,
     TILE_ROWS,
     activation_row_bytes,
     packed_group_bytes,
-    unpacked_bytes,
 )
 from engine.plan import Operation
 
@@ -32,7 +33,9 @@ def matmul(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Reach]:
     whole(op, o["n_inputs"], max(4, PACKED_BLOCKS[type_name][0]))
     same(op, "group_bytes", o["group_bytes"], packed_group_bytes(type_name, o["n_inputs"]))
     fits(op, 64 * o["n_groups"], o["out_stride"])
-    fits(op, unpacked_bytes(o["n_inputs"]), limits.scratch_bytes)
+    if type_name not in FLOAT_TYPES:
+        fits(op, o["rows_at_once"], MOST_ROWS_AT_ONCE)
+        fits(op, MATMUL_SCRATCH_BYTES, limits.scratch_bytes)
     row_bytes = 4 * o["n_inputs"] if floats else activation_row_bytes(o["n_inputs"])
     fits(op, row_bytes, o["x_stride"])
     if not o["row_chunks"] * o["groups_per_chunk"] >= o["n_groups"] >= 1:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.kernels.activation import quantise_block
+from engine.kernels.activation import quantise_row
 from engine.kernels.exponential import exponential
-from engine.kernels.layout import BLOCK, PAGE
-from engine.kernels.memory import load_f32, load_i32, load_i64, store_f32
+from engine.kernels.layout import PAGE
+from engine.kernels.memory import fetch_add, load_f32, load_i32, load_i64, store_f32, store_i64
 from engine.kernels.registry import device, helper, kernel
 from engine.kernels.simd import (
     fma,
@@ -244,6 +244,7 @@ def attention(
     out_stride: int,
     rounded: int,
     rounded_stride: int,
+    heads_done: int,
     n_heads: int,
     n_kv_heads: int,
     head_dim: int,
@@ -261,8 +262,9 @@ def attention(
     sinks: int,
     scale: float,
 ):
-    """The query heads of `unit` tokens that share KV head `chunk % n_kv_heads`; also rounded unless `rounded` is 0.
+    """The query heads of `unit` tokens that share KV head `chunk % n_kv_heads`.
 
+    Unless `rounded` is 0, whoever finishes a token's last KV head, as counted in `heads_done`, also rounds its row.
     A token sees the last `window` positions up to its own, or all when that is 0. `sinks` (n_heads) or 0: see
     attention_reference.
 
@@ -271,7 +273,6 @@ def attention(
     kv_head, group = chunk % n_kv_heads, n_heads // n_kv_heads
     first_head, token = kv_head * group, chunk // n_kv_heads * unit
     end = min(token + unit, load_i64(n_tokens))
-    n_blocks = n_heads * value_dim // BLOCK
     while token < end:
         n = run_length(sequences, positions, token, end)
         queries = q + q_stride * token + 4 * head_dim * first_head
@@ -298,7 +299,7 @@ def attention(
         )
         if rounded != 0:
             for row in range(token, token + n):
-                for block in range(first_head * value_dim // BLOCK, (first_head + group) * value_dim // BLOCK):
-                    x = out + out_stride * row + 4 * BLOCK * block
-                    quantise_block(x, rounded + rounded_stride * row, block, n_blocks)
+                if fetch_add(heads_done + 8 * row, 1) + 1 == n_kv_heads:
+                    store_i64(heads_done + 8 * row, 0)
+                    quantise_row(out + out_stride * row, rounded + rounded_stride * row, n_heads * value_dim)
         token += n

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 FAMILIES = (  # the longest to compile first, so that the processes end together
-    "code_matmul",  # the code_ modules register kernels of the families matmul, repack and embed
     "code_repack",
     "code_embed",
     "repack",
@@ -27,6 +26,7 @@ FAMILIES = (  # the longest to compile first, so that the processes end together
     "attention",
     "latent",
     "matmul",
+    "code_matmul",  # the code_ modules register kernels of the families matmul, repack and embed
     "merging",
     "routing",
     "router_scores",

@@ -1,4 +1,4 @@
-"""Weights behind codes from the file's blocks to the packed groups of code_blocks.py, value for value.
+"""Weights behind codes from the file's blocks to the packed groups of code_weights.py, value for value.
 
 One kernel a type of the file, as in repack.py; code_types.py tells how the file keeps codes and scales. What stands
 alone (GGUF):
@@ -56,7 +56,7 @@ def lane_mxfp4(source, target, lane, n_inputs):
 def header_of(kind: CodeType) -> Any:
     """(target, lane, block): a lane's scale; the first lane, which every group has, writes what all share."""
     table = constant_address(kind.table)
-    d_bits, factor, offset = kind.d_bits, np.float32(kind.factor), np.float32(kind.offset)
+    d_bits, factor, offset = kind.d_bits, np.float32(kind.factor), kind.offset * 0x10001
 
     @device
     def store_header(target, lane, block):
@@ -65,7 +65,7 @@ def header_of(kind: CodeType) -> Any:
             store_i64(target + CODE_TABLE, load_i64(table()))
             store_i64(target + CODE_TABLE + 8, load_i64(table() + 8))
             store_f32(target + CODE_FACTOR, factor)
-            store_f32(target + CODE_OFFSET, offset)
+            store_i32(target + CODE_OFFSET, offset)
             store_i64(target + CODE_OFFSET + 4, 0)
 
     return store_header

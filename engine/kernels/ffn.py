@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.kernels.activation import quantise_block
+from engine.kernels.activation import quantise_scaled
 from engine.kernels.exponential import exponential
-from engine.kernels.layout import BLOCK, ITEM_BYTES
+from engine.kernels.layout import BLOCK, ITEM_BYTES, SCALED_BLOCKS
 from engine.kernels.memory import load_i64
 from engine.kernels.registry import device, kernel
 from engine.kernels.simd import load_f32x16, maximum, minimum, splat_f32, store_f32x16, zero_f32x16
@@ -42,9 +42,8 @@ def swiglu(
     for i in range(stride * row + 4 * first, stride * row + 4 * last, 64):
         store_f32x16(gate + i, silu(load_f32x16(gate + i)) * load_f32x16(up + i))
     if rounded != 0:
-        for block in range(first // BLOCK, last // BLOCK):
-            x = gate + stride * row + 4 * BLOCK * block
-            quantise_block(x, rounded + rounded_stride * row, block, n_columns // BLOCK)
+        for block in range(first // BLOCK, last // BLOCK, SCALED_BLOCKS):
+            quantise_scaled(gate + stride * row, rounded + rounded_stride * row, block, n_columns // BLOCK)
 
 
 def clamped_swiglu_reference(gate: np.ndarray, up: np.ndarray, limit: float, slope: float) -> np.ndarray:
@@ -90,9 +89,8 @@ def swiglu_clamped(
             glu = g / (exponential(zero_f32x16() - steepness * g) + one)
             store_f32x16(place, glu * (u + one))
         if rounded != 0:
-            for block in range(first // BLOCK, last // BLOCK):
-                x = gate + stride * row + 4 * BLOCK * block
-                quantise_block(x, rounded + rounded_stride * row, block, n_columns // BLOCK)
+            for block in range(first // BLOCK, last // BLOCK, SCALED_BLOCKS):
+                quantise_scaled(gate + stride * row, rounded + rounded_stride * row, block, n_columns // BLOCK)
 
 
 @kernel

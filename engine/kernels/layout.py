@@ -33,16 +33,17 @@ TEAM_BYTES = 384
 STAGE_IDLE = 0x7FFFFFFF
 STAGE_STOP = 0x7FFFFFFE
 
-# activations, quantised to 12 bits in blocks of 32 inputs (see activation.py)
+# activations, quantised to 12 bits in blocks of 32 inputs, with a scale for every 256 (see activation.py)
 BLOCK = 32
+SCALED_BLOCKS = 8  # blocks that share a scale; the last ones of a row may be fewer
 LINE_BYTES = 64  # 32 high parts, 32 low parts
-SCALES, SUMS, HALF_SUMS = 64, 68, 72  # times the number of blocks: where these begin in a row
-ROW_BLOCK_BYTES = 80
+PAIRS, SUMS, SCALES = 64, 68, 72  # times the number of blocks: where these begin in a row
+ROW_BLOCK_BYTES = 76
 TILE_ROWS = 16  # rows that a tile product reads at once; it may read that many, less one, beyond the last
 
 
 def activation_row_bytes(n_inputs: int) -> int:
-    """Bytes of one row of `n_inputs` quantised activations: lines, scales, sums.
+    """Bytes of one row of `n_inputs` quantised activations: lines, half sums, sums, scales.
 
     An odd number of cache lines, so that equal places of neighbouring rows lie in different sets of the cache.
     """
@@ -53,8 +54,8 @@ def activation_row_bytes(n_inputs: int) -> int:
 GROUP = 16  # rows of a packed weight matrix that lie together
 ITEM_BYTES = 32  # expert work item: expert, first pair, number of pairs, spare
 
-# bytes of a packed group: {type: (inputs in a block, header bytes, sub-blocks, bytes of each)}; see blocks.py and, from
-# IQ4_NL on, code_blocks.py
+# bytes of a packed group: {type: (inputs in a block, header bytes, sub-blocks, bytes of each)}; see weight_types.py
+# and, from IQ4_NL on, code_weights.py
 PACKED_BLOCKS = {
     "F32": (1, 0, 1, 64),
     "F32x8": (8, 0, 1, 256),
@@ -84,7 +85,6 @@ PACKED_BLOCKS |= {name: PACKED_BLOCKS[shared] for name, shared in _SHARED_LAYOUT
 # places in the header of CODES3 and CODES4
 CODE_TABLE, CODE_FACTOR, CODE_OFFSET, CODE_HEADER_BYTES = 32, 48, 52, 64
 NARROW_ROWS = 8  # a float32 matrix of so few rows (the router of eight experts) is packed as F32x8
-TILE_BYTES = 8192  # before the unpacked weights: the tile configuration and room for results
 FLOAT_TYPES = ("F32", "F32x8", "F16", "BF16")
 
 
@@ -100,9 +100,12 @@ def packed_group_bytes(type_name: str, n_inputs: int) -> int:
     return n_inputs // inputs * (header + n_parts * part)
 
 
-def unpacked_bytes(n_inputs: int) -> int:
-    """Bytes of scratch that 16 rows of `n_inputs` weights take when unpacked to tiles, scales and minima."""
-    return TILE_BYTES + n_inputs * (32 + 4 + 4)
+# a worker's scratch in a matrix product of several rows: tile results, a panel of unpacked weights, running sums
+TILE_BYTES = 9216  # the tile configuration and the products of four steps
+PANEL_SCALES, PANEL_MINIMA, PANEL_D_MIN, PANEL_OFFSET = 8192, 9216, 9728, 9792  # after its quads (see panels.py)
+PANEL_BYTES = 9856
+MOST_ROWS_AT_ONCE = 256
+MATMUL_SCRATCH_BYTES = TILE_BYTES + PANEL_BYTES + 64 * (MOST_ROWS_AT_ONCE + TILE_ROWS)
 
 
 C_SYMBOLS = (

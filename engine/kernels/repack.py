@@ -1,4 +1,4 @@
-"""Weights from the file's row-major blocks to the packed groups of blocks.py, value for value.
+"""Weights from the file's row-major blocks to the packed groups of weight_types.py, value for value.
 
 One kernel a type; a chunk is some groups of 16 rows. Rows beyond the matrix's last are zeros. The file layouts (GGUF):
 

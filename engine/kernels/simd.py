@@ -110,6 +110,10 @@ def splatted(builder: ir.IRBuilder, scalar: ir.Value) -> ir.Value:
     return _splat(builder, scalar, _F)
 
 
+def splatted_i32(builder: ir.IRBuilder, scalar: ir.Value) -> ir.Value:
+    return _splat(builder, scalar, _I)
+
+
 # Arithmetic operators on the two vector types -----------------------------------------------------------------------
 
 _OPERATORS = {
@@ -223,6 +227,14 @@ shift_left, shift_right, shift_right_signed = _shift("shl"), _shift("lshr"), _sh
 low_nibbles = define(i32x16, (i32x16,), lambda b, v: b.and_(v, _constant(_I, 0x0F0F0F0F)))
 high_nibbles = define(i32x16, (i32x16,), lambda b, v: b.and_(b.lshr(v, _constant(_I, 4)), _constant(_I, 0x0F0F0F0F)))
 
+
+def _subtract_bytes(b: ir.IRBuilder, v: ir.Value, n: ir.Value) -> ir.Value:
+    bytes_of = ir.VectorType(I8, 4 * LANES)
+    return b.bitcast(b.sub(b.bitcast(v, bytes_of), _splat(b, b.trunc(n, I8), bytes_of)), _I)
+
+
+subtract_bytes = define(i32x16, (i32x16, types.int64), _subtract_bytes)  # the same number from each byte
+
 # Floating-point operations ------------------------------------------------------------------------------------------
 
 
@@ -319,7 +331,7 @@ def _multiply_pairs(b: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
     return _join(b, [call_llvm(b, name, result, [_slice(b, x, i, width), _slice(b, y, i, width)]) for i in starts])
 
 
-def _dot_u8i12(b: ir.IRBuilder, total: ir.Value, unsigned: ir.Value, high: ir.Value, low: ir.Value) -> ir.Value:
+def add_dot_u8i12(b: ir.IRBuilder, total: ir.Value, unsigned: ir.Value, high: ir.Value, low: ir.Value) -> ir.Value:
     """total + the sums, over a lane's four bytes, of unsigned * (16 * high + low): exact, for tiers without vpdpbusd.
 
     On x86 the even and the odd bytes are widened in place to 16 bits (pmaddubsw, on the bytes themselves, saturates).
@@ -343,11 +355,27 @@ def _dot_u8i12(b: ir.IRBuilder, total: ir.Value, unsigned: ir.Value, high: ir.Va
     return total
 
 
-def _dot_u8i8(b: ir.IRBuilder, total: ir.Value, unsigned: ir.Value, signed: ir.Value) -> ir.Value:
+def add_dot_u8i8(b: ir.IRBuilder, total: ir.Value, unsigned: ir.Value, signed: ir.Value) -> ir.Value:
     """total + the sums of four byte products a lane, by one vpdpbusd: only for tiers that have it."""
     u, s = (b.bitcast(v, ir.VectorType(I8, 4 * LANES)) for v in (unsigned, signed))
     return call_llvm(b, "llvm.x86.avx512.vpdpbusd.512", _I, [total, u, s])
 
 
-dot_u8i8 = define(i32x16, (i32x16, i32x16, i32x16), _dot_u8i8)
-dot_u8i12 = define(i32x16, (i32x16, i32x16, i32x16, i32x16), _dot_u8i12)
+def _multiply_words(b: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
+    def word(v: ir.Value, i: int) -> ir.Value:
+        return b.ashr(b.shl(v, _constant(_I, 16 - 16 * i)), _constant(_I, 16))
+
+    return b.add(b.mul(word(x, 0), word(y, 0)), b.mul(word(x, 1), word(y, 1)))
+
+
+def add_dot_pairs(b: ir.IRBuilder, total: ir.Value, x: ir.Value, y: ir.Value) -> ir.Value:
+    """total + the sum of two products of 16-bit integers a lane, exact."""
+    words = ir.VectorType(I16, 2 * LANES)
+    if HAS_VNNI512:
+        return call_llvm(b, "llvm.x86.avx512.vpdpwssd.512", _I, [total, b.bitcast(x, words), b.bitcast(y, words)])
+    if IS_X86:
+        return b.add(total, _multiply_pairs(b, b.bitcast(x, words), b.bitcast(y, words)))
+    return b.add(total, _multiply_words(b, x, y))
+
+
+add_pairs = define(i32x16, (i32x16, i32x16, i32x16), add_dot_pairs)

@@ -1,12 +1,15 @@
-"""Products of 16 activation rows with 16 weight rows on AMX tiles, as exact integers like everywhere else.
+"""Activation rows through a panel on AMX tiles, as exact integers like everywhere else.
 
 A tile product takes one block of 32 inputs, since each block has its own scales; its 256 sums are then scaled and added
-to 16 registers, one for each activation row, in the order in which a single row adds them. Intel's manual describes the
-instructions (volume 2, TDPBSUD; volume 1, chapter 18 the tile configuration).
+to 16 registers, one for each activation row, in the order in which a single row adds them. The products of two blocks
+are always under way before the scaling of an earlier one. Intel's manual describes the instructions (volume 2, TDPBUSD
+and its kin; volume 1, chapter 18 the tile configuration).
 
     double   four-bit weights: one product of (high, low) activations with (16 q, q), 64 inputs deep
     single   wider weights: two products, of the high and of the low parts, joined as 16 * high + low
     halves   weights with a scale for every 16 inputs: the same twice
+
+There are tiles of 16 and of 8 activation rows; the latter, for what is left, take half the time.
 """
 
 from __future__ import annotations
@@ -16,13 +19,24 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 
-from engine.kernels.layout import HALF_SUMS, LINE_BYTES, SCALES, SUMS, TILE_BYTES, TILE_ROWS
+from engine.kernels.layout import (
+    LINE_BYTES,
+    PAIRS,
+    PANEL_D_MIN,
+    PANEL_MINIMA,
+    PANEL_SCALES,
+    SCALED_BLOCKS,
+    SCALES,
+    SUMS,
+)
 from engine.kernels.memory import store_u8, store_u16, zero_bytes
 from engine.kernels.registry import device
 from engine.kernels.simd import (
     F32,
     I8,
+    I32,
     I64,
+    add_dot_pairs,
     call_llvm,
     define,
     f32x16,
@@ -32,12 +46,15 @@ from engine.kernels.simd import (
     load_unaligned,
     pointer,
     splatted,
+    splatted_i32,
     store_unaligned,
+    zero_f32x16,
 )
 
 _VOID, _address = ir.VoidType(), types.int64
-_Sums = types.UniTuple(f32x16, TILE_ROWS)  # one register for each activation row, a lane for each weight row
-RESULTS = 1024  # bytes into the scratch: two pairs of result tiles
+_RESULTS = 1024  # bytes into the scratch: the products of four steps
+_STEPS_KEPT = 4
+DEPTHS = {"double": 64, "single": 32, "halves": 16}  # bytes of an activation row that a product takes
 
 
 def _with_tiles(name: str, *tiles: int) -> Any:
@@ -62,139 +79,165 @@ def _configure(b: ir.IRBuilder, address: ir.Value) -> None:
     call_llvm(b, "llvm.x86.ldtilecfg", _VOID, [pointer(b, address, I8)])
 
 
-configure = define(types.void, (_address,), _configure)
-release = _with_tiles("llvm.x86.tilerelease")
-# tiles 0 and 1 hold results, 4 and 5 activations, 6 and 7 weights
-zero0, zero1 = (_with_tiles("llvm.x86.tilezero", tile) for tile in range(2))
-load4, load5, load6, load7 = (_with_memory("llvm.x86.tileloadd64", tile) for tile in range(4, 8))
-store0, store1 = (_with_memory("llvm.x86.tilestored64", tile) for tile in range(2))
-multiply046, multiply157, multiply156 = (
-    _with_tiles("llvm.x86.tdpbsud", *tiles) for tiles in ((0, 4, 6), (1, 5, 7), (1, 5, 6))
-)
+_load_configuration = define(types.void, (_address,), _configure)
+_release = _with_tiles("llvm.x86.tilerelease")
+
+_WEIGHTS = 6
+_FULL, _HALF = (16, 0, 1, 4), (8, 2, 3, 5)  # activation rows, tiles of the two results and of the activations
+
+
+def make_configure(form: str) -> Any:
+    """(scratch): set the shapes of all tiles."""
+    depth = DEPTHS[form]
+    shapes = tuple(
+        shape
+        for rows, *results, activations in (_FULL, _HALF)
+        for shape in (*((tile, 64, rows) for tile in results), (activations, depth, rows))
+    ) + ((_WEIGHTS, 64, depth // 4),)
+
+    @device
+    def configure(scratch):
+        zero_bytes(scratch, 64)
+        store_u8(scratch, 1)  # palette 1
+        for tile, row_bytes, rows in shapes:
+            store_u16(scratch + 16 + 2 * tile, row_bytes)
+            store_u8(scratch + 48 + tile, rows)
+        _load_configuration(scratch)
+
+    return configure
 
 
 @device
-def configure_tiles(scratch, depth):
-    """Activation tiles of 16 rows x `depth` bytes, weight tiles of `depth` / 4 rows x 64 bytes, results 16 x 64."""
-    zero_bytes(scratch, 64)
-    store_u8(scratch, 1)  # palette 1
-    for tile in range(8):
-        store_u16(scratch + 16 + 2 * tile, depth if tile in (4, 5) else 64)
-        store_u8(scratch + 48 + tile, depth // 4 if tile in (6, 7) else TILE_ROWS)
-    configure(scratch)
+def release(scratch):
+    _release()
 
 
-def _spread(b: ir.IRBuilder, value: ir.Value) -> ir.Value:
-    sums = ir.Constant(ir.ArrayType(f32x16.llvm, TILE_ROWS), ir.Undefined)
-    for row in range(TILE_ROWS):
-        sums = b.insert_value(sums, value, row)
-    return sums
+def _make_multiply(form: str, is_signed: bool, shape: tuple[int, int, int, int]) -> Any:
+    """(line, stride, panel, step, results): the products of one step, stored."""
+    _, result, second, rows = shape
+    dot = "llvm.x86.tdpbssd" if is_signed else "llvm.x86.tdpbsud"
+    load_weights, load_rows = (_with_memory("llvm.x86.tileloadd64", tile) for tile in (_WEIGHTS, rows))
+    zero, zero_second = (_with_tiles("llvm.x86.tilezero", tile) for tile in (result, second))
+    store, store_second = (_with_memory("llvm.x86.tilestored64", tile) for tile in (result, second))
+    multiply, multiply_second = (_with_tiles(dot, tile, rows, _WEIGHTS) for tile in (result, second))
+
+    @device
+    def double(line, stride, panel, step, results):
+        target = results + 1024 * (step % _STEPS_KEPT)
+        zero(), load_rows(line + LINE_BYTES * step, stride), load_weights(panel + 1024 * step, 64)
+        multiply(), store(target, 64)
+
+    @device
+    def wide(line, stride, weights, target):
+        load_weights(weights, 64)
+        zero(), load_rows(line, stride), multiply(), store(target, 64)
+        zero_second(), load_rows(line + 32, stride), multiply_second(), store_second(target + 1024, 64)
+
+    @device
+    def single(line, stride, panel, step, results):
+        wide(line + LINE_BYTES * step, stride, panel + 512 * step, results + 2048 * (step % _STEPS_KEPT))
+
+    @device
+    def halves(line, stride, panel, step, results):
+        x = line + LINE_BYTES * (step // 2) + 16 * (step % 2)
+        wide(x, stride, panel + 256 * step, results + 2048 * (step % _STEPS_KEPT))
+
+    return {"double": double, "single": single, "halves": halves}[form]
 
 
-def _store_sums(b: ir.IRBuilder, out: ir.Value, stride: ir.Value, count: ir.Value, sums: ir.Value) -> None:
-    for row in range(TILE_ROWS):
-        with b.if_then(b.icmp_signed("<", ir.Constant(I64, row), count)):
-            address = b.add(out, b.mul(stride, ir.Constant(I64, row)))
-            store_unaligned(b, address, b.extract_value(sums, row))
+def _row(b: ir.IRBuilder, address: ir.Value, stride: ir.Value, row: int) -> ir.Value:
+    return b.add(address, b.mul(stride, ir.Constant(I64, row)))
 
 
-def _make_scaled(joined: bool) -> Any:
-    """What `blocks.scaled` does for one row, for 16 rows whose scales and sums lie `stride` bytes apart."""
+def _make_scale(n_rows: int, joined: bool, own: bool) -> Any:
+    """(sums, results, scale, minimum, x_sum, stride) -> sums, as for one row; x_sum is that of the first row."""
+    array = types.UniTuple(f32x16, n_rows)
 
-    def body(
-        b: ir.IRBuilder,
-        sums: ir.Value,
-        results: ir.Value,
-        scale: ir.Value,
-        x_scale: ir.Value,
-        minima: ir.Value,
-        x_sum: ir.Value,
-        stride: ir.Value,
-    ) -> ir.Value:
-        for row in range(TILE_ROWS):
-            apart = b.mul(stride, ir.Constant(I64, row))
+    def body(b: ir.IRBuilder, sums: ir.Value, results: ir.Value, *rest: ir.Value) -> ir.Value:
+        scale, minimum, x_sum, stride = rest
+        for row in range(n_rows):
             dot = load_unaligned(b, b.add(results, ir.Constant(I64, 64 * row)), i32x16.llvm)
             if joined:  # the first result tile is of the high parts, the next one of the low parts
                 low = load_unaligned(b, b.add(results, ir.Constant(I64, 1024 + 64 * row)), i32x16.llvm)
-                dot = b.add(b.shl(dot, ir.Constant(i32x16.llvm, [4] * TILE_ROWS)), low)
-            factor = b.fmul(scale, splatted(b, load_unaligned(b, b.add(x_scale, apart), F32)))
-            total = fused(b, b.sitofp(dot, f32x16.llvm), factor, b.extract_value(sums, row))
-            total = fused(b, minima, splatted(b, load_unaligned(b, b.add(x_sum, apart), F32)), total)
+                dot = b.add(b.shl(dot, ir.Constant(i32x16.llvm, [4] * 16)), low)
+            total = fused(b, b.sitofp(dot, f32x16.llvm), scale, b.extract_value(sums, row))
+            if own:
+                total = fused(b, minimum, splatted(b, load_unaligned(b, _row(b, x_sum, stride, row), F32)), total)
             sums = b.insert_value(sums, total, row)
         return sums
 
-    arguments = (_Sums, _address, f32x16, _address, f32x16, _address, types.int64)
-    return define(_Sums, arguments, body)
+    return define(array, (array, _address, f32x16, f32x16, _address, types.int64), body)
 
 
-spread = define(_Sums, (f32x16,), _spread)
-store_sums = define(types.void, (_address, types.int64, types.int64, _Sums), _store_sums)
-add_scaled, add_scaled_joined = _make_scaled(False), _make_scaled(True)
+def _make_finish(n_rows: int, super_minima: bool) -> Any:
+    """(sums, panel, pairs, x_scale, stride, totals): take off the minima, multiply by the activation scale, add."""
+
+    def body(b: ir.IRBuilder, sums: ir.Value, panel: ir.Value, *rest: ir.Value) -> None:
+        pairs, x_scale, stride, totals = rest
+        minima, d_min = [], None
+        if super_minima:
+            at = b.add(panel, ir.Constant(I64, PANEL_MINIMA))
+            minima = [load_unaligned(b, b.add(at, ir.Constant(I64, 64 * i)), i32x16.llvm) for i in range(SCALED_BLOCKS)]
+            d_min = load_unaligned(b, b.add(panel, ir.Constant(I64, PANEL_D_MIN)), f32x16.llvm)
+        for row in range(n_rows):
+            total = b.extract_value(sums, row)
+            if super_minima:
+                product: ir.Value = ir.Constant(i32x16.llvm, [0] * 16)
+                for i, minimum in enumerate(minima):
+                    pair = load_unaligned(b, b.add(_row(b, pairs, stride, row), ir.Constant(I64, 4 * i)), I32)
+                    product = add_dot_pairs(b, product, minimum, splatted_i32(b, pair))
+                total = fused(b, b.sitofp(product, f32x16.llvm), d_min, total)
+            factor = splatted(b, load_unaligned(b, _row(b, x_scale, stride, row), F32))
+            target = b.add(totals, ir.Constant(I64, 64 * row))
+            store_unaligned(b, target, fused(b, total, factor, load_unaligned(b, target, f32x16.llvm)))
+
+    arguments = (types.UniTuple(f32x16, n_rows), _address, _address, _address, types.int64, _address)
+    return define(types.void, arguments, body)
 
 
-@device
-def double_product(quads, scales, minima, x, x_stride, n_blocks, results, sums):
-    """16 rows at `x` with a group of four-bit weights; of two blocks, one's tiles run under the other's sums."""
-    x_scales, x_sums = x + SCALES * n_blocks, x + SUMS * n_blocks
-    for block in range(0, n_blocks, 2):
-        line, q = x + LINE_BYTES * block, quads + 1024 * block
-        zero0(), load4(line, x_stride), load6(q, 64), multiply046(), store0(results, 64)
-        is_pair = block + 1 < n_blocks
-        if is_pair:
-            zero1(), load5(line + LINE_BYTES, x_stride), load7(q + 1024, 64), multiply157()
-            store1(results + 1024, 64)
-        s, m = scales + 64 * block, minima + 64 * block
-        xs, xm = x_scales + 4 * block, x_sums + 4 * block
-        sums = add_scaled(sums, results, load_f32x16(s), xs, load_f32x16(m), xm, x_stride)
-        if is_pair:
-            s, m = s + 64, m + 64
-            sums = add_scaled(sums, results + 1024, load_f32x16(s), xs + 4, load_f32x16(m), xm + 4, x_stride)
-    return sums
+def _make_zeros(n_rows: int) -> Any:
+    array = types.UniTuple(f32x16, n_rows)
+    return define(array, (), lambda b: ir.Constant(ir.ArrayType(f32x16.llvm, n_rows), None))
 
 
-@device
-def single_product(quads, scales, minima, x, x_stride, n_blocks, results, sums):
-    x_scales, x_sums = x + SCALES * n_blocks, x + SUMS * n_blocks
-    for block in range(n_blocks):
-        line, q = x + LINE_BYTES * block, quads + 512 * block
-        here = results + 2048 * (block % 2)
-        load6(q, 64)
-        zero0(), load4(line, x_stride), multiply046(), store0(here, 64)
-        zero1(), load5(line + 32, x_stride), multiply156(), store1(here + 1024, 64)
-        s, m = load_f32x16(scales + 64 * block), load_f32x16(minima + 64 * block)
-        sums = add_scaled_joined(sums, here, s, x_scales + 4 * block, m, x_sums + 4 * block, x_stride)
-    return sums
-
-
-@device
-def halves_product(quads, scales, minima, x, x_stride, n_blocks, results, sums):
-    x_scales, x_sums = x + SCALES * n_blocks, x + HALF_SUMS * n_blocks
-    for half in range(2 * n_blocks):
-        line, q = x + LINE_BYTES * (half // 2) + 16 * (half % 2), quads + 256 * half
-        here = results + 2048 * (half % 2)
-        load6(q, 64)
-        zero0(), load4(line, x_stride), multiply046(), store0(here, 64)
-        zero1(), load5(line + 32, x_stride), multiply156(), store1(here + 1024, 64)
-        s, m = load_f32x16(scales + 64 * half), load_f32x16(minima + 64 * half)
-        sums = add_scaled_joined(sums, here, s, x_scales + 4 * (half // 2), m, x_sums + 4 * half, x_stride)
-    return sums
-
-
-def tiled(unpack: Any, product: Any, depth: int) -> Any:
-    """Rows of one group in tiles of 16. Reads up to 15 rows beyond the last, whose results are dropped."""
+def _make_rows(weight: Any, shape: tuple[int, int, int, int]) -> Any:
+    """A tile of activation rows through a panel."""
+    n_rows = shape[0]
+    halves, own = weight.form == "halves", weight.minima == "own"
+    multiply = _make_multiply(weight.form, weight.minima == "offset", shape)
+    scale, finish = _make_scale(n_rows, weight.form != "double", own), _make_finish(n_rows, weight.minima == "super")
+    zeros, result_bytes = _make_zeros(n_rows), 1024 if weight.form == "double" else 2048
 
     @device
-    def run(w, start, n_inputs, scratch, x, x_stride, out, out_stride, first, count):
-        quads = scratch + TILE_BYTES
-        scales = quads + 32 * n_inputs
-        minima = scales + 4 * n_inputs
-        unpack(w, n_inputs, quads, scales, minima)
-        configure_tiles(scratch, depth)
-        for row in range(first, first + count, TILE_ROWS):
-            sums = product(
-                quads, scales, minima, x + x_stride * row, x_stride, n_inputs // 32, scratch + RESULTS, spread(start)
-            )
-            store_sums(out + out_stride * row, out_stride, first + count - row, sums)
-        release()
+    def run(panel, n, results, line, stride, pairs, x_sums, x_scale, totals):
+        n_steps, sums = 2 * n if halves else n, zeros()
+        for step in range(min(2, n_steps)):
+            multiply(line, stride, panel, step, results)
+        for step in range(n_steps):
+            if step + 2 < n_steps:
+                multiply(line, stride, panel, step + 2, results)
+            here, scales = results + result_bytes * (step % _STEPS_KEPT), load_f32x16(panel + PANEL_SCALES + 64 * step)
+            minimum = load_f32x16(panel + PANEL_MINIMA + 64 * step) if own else zero_f32x16()
+            sums = scale(sums, here, scales, minimum, x_sums + 4 * step, stride)
+        finish(sums, panel, pairs, x_scale, stride, totals)
 
     return run
+
+
+def tiles(weight: Any) -> Any:
+    """Activation rows through a panel, 16 at a time. Reads up to 15 rows beyond the last, and drops the results."""
+    sixteen, eight = _make_rows(weight, _FULL), _make_rows(weight, _HALF)
+
+    @device
+    def through_panel(panel, n, scratch, x, x_stride, block, n_blocks, totals, count):
+        results = scratch + _RESULTS
+        for row in range(0, count, 16):
+            here, target = x + x_stride * row, totals + 64 * row
+            pairs, sums = here + PAIRS * n_blocks + 4 * block, here + SUMS * n_blocks + 4 * block
+            x_scale, line = here + SCALES * n_blocks + 4 * (block // SCALED_BLOCKS), here + LINE_BYTES * block
+            if count - row > 8:
+                sixteen(panel, n, results, line, x_stride, pairs, sums, x_scale, target)
+            else:
+                eight(panel, n, results, line, x_stride, pairs, sums, x_scale, target)
+
+    return through_panel

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from engine.batch import Batch
 from engine.config import EngineConfig
-from engine.kernels.layout import TILE_ROWS, matmul_kernel, unpacked_bytes
+from engine.kernels.layout import MATMUL_SCRATCH_BYTES, TILE_ROWS, matmul_kernel
 from engine.kernels.library import KernelLibrary
 from engine.memory import Memory
 from engine.models.hyperparameters import Hyperparameters
@@ -192,7 +192,7 @@ class Parts(Workspace):
         unit = 1 if items else TOKEN_TILE
         x_stride = x.rounded_stride if takes_rounded else x.stride
         rows_at_once = min(max(_CACHED_ACTIVATION_BYTES // x_stride // TILE_ROWS, 1) * TILE_ROWS, TOKEN_TILE)
-        self.need_scratch(unpacked_bytes(matrix.n_inputs))
+        self.need_scratch(MATMUL_SCRATCH_BYTES)
         self.plan.add(
             kernel,
             Extent(extent.cell, extent.most, unit, row_chunks),

@@ -62,7 +62,7 @@ MIXED = Recipe(
         "ffn_down_shexp": Type.Q8_0,
     }
 )
-EVERY_CODE = Recipe(  # all types of engine/kernels/code_blocks.py
+EVERY_CODE = Recipe(  # all types of engine/kernels/code_weights.py
     {
         "token_embd": Type.Q2_K,
         "output": Type.IQ3_S,

@@ -12,13 +12,15 @@ from engine.kernels.layout import (
     FLOAT_TYPES,
     GROUP,
     LINE_BYTES,
+    MATMUL_SCRATCH_BYTES,
     PACKED_BLOCKS,
-    ROW_BLOCK_BYTES,
+    PAIRS,
+    SCALED_BLOCKS,
     SCALES,
+    SUMS,
     TILE_ROWS,
     activation_row_bytes,
     packed_group_bytes,
-    unpacked_bytes,
 )
 from engine.kernels.library import KernelLibrary
 from tests.support.random_blocks import RANDOM_BLOCKS, set_scales
@@ -46,15 +48,17 @@ def quantise(library: KernelLibrary, x: Array) -> Array:
 
 
 def activation_parts(rows: Array, n_inputs: int) -> tuple[Array, Array, Array]:
-    """Activation rows -> q (n_rows, n_blocks, 32) int32, scales (n_rows, n_blocks), sums (n_rows, n_blocks, 3).
+    """Activation rows -> q (n_rows, n_blocks, 32) int32, scales (n_rows, n_blocks / 8, rounded up), sums (.., .., 3).
 
-    The sums are the float32 of a block and of its halves.
+    The sums are those of a block, a float32, and of its halves, as they stand in the row.
     """
-    n_blocks = n_inputs // BLOCK
-    lines = rows[:, : n_blocks * LINE_BYTES].view(np.int8).reshape(len(rows), n_blocks, 2, BLOCK).astype(np.int32)
-    floats = np.ascontiguousarray(rows[:, n_blocks * SCALES : n_blocks * ROW_BLOCK_BYTES]).view(np.float32)
-    scales, sums, halves = np.split(floats, [n_blocks, 2 * n_blocks], axis=1)
-    sums = np.concatenate([sums[..., None], halves.reshape(len(rows), n_blocks, 2)], axis=2)
+    n_rows, n_blocks = len(rows), n_inputs // BLOCK
+    lines = rows[:, : n_blocks * LINE_BYTES].view(np.int8).reshape(n_rows, n_blocks, 2, BLOCK).astype(np.int32)
+    pairs = np.ascontiguousarray(rows[:, n_blocks * PAIRS : n_blocks * SUMS]).view(np.int16).astype(np.float32)
+    sums = np.ascontiguousarray(rows[:, n_blocks * SUMS : n_blocks * SCALES]).view(np.float32)
+    end = n_blocks * SCALES + 4 * -(-n_blocks // SCALED_BLOCKS)
+    scales = np.ascontiguousarray(rows[:, n_blocks * SCALES : end]).view(np.float32)
+    sums = np.concatenate([sums[..., None], pairs.reshape(n_rows, n_blocks, 2)], axis=2)
     return 16 * lines[:, :, 0] + lines[:, :, 1], scales, sums
 
 
@@ -119,7 +123,7 @@ def matmul(
     """All chunks of kernel `name`: x rows (in the kernel's own form) times packed groups -> (n_rows, 16 n_groups)."""
     n_groups, n_rows = len(packed), len(x)
     out = np.full((n_rows, GROUP * n_groups), np.nan, np.float32)
-    extent, scratch = np.array([n_rows], np.int64), np.zeros(unpacked_bytes(n_inputs), np.uint8)
+    extent, scratch = np.array([n_rows], np.int64), np.zeros(MATMUL_SCRATCH_BYTES, np.uint8)
     for chunk in range(-(-n_rows // unit) * row_chunks):
         library.run(
             name,

@@ -43,7 +43,7 @@ def attention(
     rounded = np.zeros((n_tokens, activation_row_bytes(out.shape[1])), np.uint8)
     where, which = np.array(positions, np.int32), np.full(n_tokens, sequence, np.int32)
     scratch = np.full(unit * n_heads // N_KV_HEADS * (PAGE * pages.max_pages + 1), np.nan, np.float32)
-    count = np.array([n_tokens], np.int64)
+    count, heads_done = np.array([n_tokens], np.int64), np.zeros(n_tokens, np.int64)
     for chunk in range(-(-n_tokens // unit) * N_KV_HEADS):
         library.run(
             "attention",
@@ -55,6 +55,7 @@ def attention(
             out_stride=out.strides[0],
             rounded=at(rounded),
             rounded_stride=rounded.shape[1],
+            heads_done=at(heads_done),
             n_heads=n_heads,
             n_tokens=at(count),
             unit=unit,
@@ -65,6 +66,7 @@ def attention(
             scale=scale,
             **pages.operands(),
         )
+    assert not heads_done.any()  # ready for the next layer
     return out, rounded
 
 
