@@ -54,24 +54,50 @@ def build(tier_name: str, folder: Path) -> None:
         NUMBA_CPU_FEATURES=tier.features,
         NUMBA_NUM_THREADS="1",
     )
+    from engine.kernels.registry import KERNELS  # noqa: PLC0415
+    from engine.kernels.sources import sources_digest  # noqa: PLC0415
+
+    sources: dict[str, str] = {}
     for family in FAMILIES:
         importlib.import_module(f"engine.kernels.{family}")
-    from engine.kernels.object_code import require_known_symbols  # noqa: PLC0415
-    from engine.kernels.registry import KERNELS, compile_entry  # noqa: PLC0415
-
-    index = {}
+        digest = sources_digest(f"engine.kernels.{family}", tier)
+        sources |= {name: digest for name in KERNELS if name not in sources}
+    earlier, index = _earlier_builds(folder, tier.name), {}
     for kernel in _taken_from_queue(_groups(KERNELS)):
-        compiled = next(iter(compile_entry(kernel).overloads.values()))
-        code = compiled.library._get_compiled_object()
-        require_known_symbols(kernel.name, code)
+        place = earlier.get((kernel.name, sources[kernel.name]))
+        entry, code = _compiled_before(kernel.name, *place) if place else _compile(kernel)
         (folder / f"{kernel.name}.o").write_bytes(code)
-        index[kernel.name] = {
-            "symbol": compiled.fndesc.llvm_func_name,
-            "sha256": hashlib.sha256(code).hexdigest(),
-            "operands": kernel.operands,
-        }
+        index[kernel.name] = {**entry, "operands": kernel.operands, "sources": sources[kernel.name]}
         print(f"built {kernel.name} {len(KERNELS)}", flush=True)
     (folder / f"index.{os.getpid()}.json").write_text(json.dumps(index), encoding="utf-8")
+
+
+def _compile(kernel: Any) -> tuple[dict[str, Any], bytes]:
+    from engine.kernels.object_code import require_known_symbols  # noqa: PLC0415
+    from engine.kernels.registry import compile_entry  # noqa: PLC0415
+
+    compiled = next(iter(compile_entry(kernel).overloads.values()))
+    code = compiled.library._get_compiled_object()
+    require_known_symbols(kernel.name, code)
+    return {"symbol": compiled.fndesc.llvm_func_name, "sha256": hashlib.sha256(code).hexdigest()}, code
+
+
+def _earlier_builds(folder: Path, tier_name: str) -> dict[tuple[str, str], tuple[Path, dict[str, Any]]]:
+    """Kernels that were built before, for another version of the program, by their name and the digest of sources."""
+    found: dict[tuple[str, str], tuple[Path, dict[str, Any]]] = {}
+    for path in folder.parent.glob(f"{tier_name}-*/index.json"):
+        try:
+            for name, entry in json.loads(path.read_bytes()).items():
+                code = (path.parent / f"{name}.o").read_bytes()
+                if hashlib.sha256(code).hexdigest() == entry["sha256"] and entry["symbol"].encode() in code:
+                    found[name, entry["sources"]] = path.parent, entry
+        except (OSError, ValueError, TypeError, AttributeError, KeyError):
+            continue  # damaged, or of a version that kept no digests: compiled again
+    return found
+
+
+def _compiled_before(name: str, folder: Path, entry: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+    return entry, (folder / f"{name}.o").read_bytes()
 
 
 def _groups(kernels: dict[str, Any]) -> list[list[Any]]:

@@ -204,14 +204,15 @@ def _build(tier: Tier, folder: Path, progress: Progress | None) -> None:
     """Compile in as many processes as there are cores, into a temporary folder that is then moved into place whole."""
     n_parts = min(4, os.cpu_count() or 1)
     building = Path(tempfile.mkdtemp(prefix="building-", dir=folder.parent))
-    environment = dict(os.environ, PYTHONPATH=str(_SOURCES.parent.parent))
     command = [sys.executable, "-m", "engine.kernels.build", tier.name, str(building)]
     errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the processes, below)
+    project = _SOURCES.parent.parent
     queue, queue_end = os.pipe()
     os.write(queue_end, _QUEUE)
     os.close(queue_end)
     parts = [
-        subprocess.Popen(command, env=environment, stdin=queue, stdout=subprocess.PIPE, stderr=errors, text=True)
+        # from the project's folder, so that it is these sources which are compiled
+        subprocess.Popen(command, cwd=project, stdin=queue, stdout=subprocess.PIPE, stderr=errors, text=True)
         for _ in range(n_parts)
     ]
     os.close(queue)

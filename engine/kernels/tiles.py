@@ -89,11 +89,9 @@ _FULL, _HALF = (16, 0, 1, 4), (8, 2, 3, 5)  # activation rows, tiles of the two 
 def make_configure(form: str) -> Any:
     """(scratch): set the shapes of all tiles."""
     depth = DEPTHS[form]
-    shapes = tuple(
-        shape
-        for rows, *results, activations in (_FULL, _HALF)
-        for shape in (*((tile, 64, rows) for tile in results), (activations, depth, rows))
-    ) + ((_WEIGHTS, 64, depth // 4),)
+    results = [(tile, 64, rows) for rows, *tiles, _ in (_FULL, _HALF) for tile in tiles]
+    inputs = [(tile, depth, rows) for rows, *_, tile in (_FULL, _HALF)]
+    shapes = (*results, *inputs, (_WEIGHTS, 64, depth // 4))  # tile, bytes of a row, rows
 
     @device
     def configure(scratch):
