@@ -153,6 +153,8 @@ class Request:
     def _read(self, token: int) -> tuple[list[Piece], bool]:
         """What a token adds, and whether a stop string has come."""
         if self._tokenizer.is_special(token):
+            if isinstance(self._parser, PlainText):
+                return [], False  # hidden: a stop string goes on behind it
             pieces = self._parser.push(self._stops.flush())
             return pieces + self._parser.push_control(self._tokenizer.token_text(token)), False
         text, stopped = self._stops.push(self._decoder.push(token))

@@ -43,7 +43,7 @@ def test_rounded_activations_stay_close(case: Case) -> None:
                 same = np.all(np.sort(found.experts, -1) == np.sort(prompt.router_idx, -1), -1)
                 n_routes, n_equal = n_routes + same.size, n_equal + int(same.sum())
     limit = (
-        0.04 if case.architecture == "granitemoe" else 0.02
+        0.06 if case.architecture == "granitemoe" else 0.03
     )  # llama.cpp's: 0.38 for that one, 0.12 and more elsewhere
     assert np.median(np.concatenate(differences)) < limit
     assert n_equal >= 0.98 * n_routes
