@@ -165,7 +165,7 @@ class Attention(Parts):
                 out_stride=out.stride,
                 rounded=0 if heads.has_gate else out.rounded,
                 rounded_stride=0 if heads.has_gate else out.rounded_stride,
-                heads_done=self.buffer("heads done", 8 * self.config.max_batch_tokens).address,
+                heads_done=0 if heads.has_gate else self.buffer("heads done", 8 * self._tokens.most).address,
                 window=heads.window,
                 sinks=sinks,
                 scale=1 / math.sqrt(hyper.head_dim) if heads.scale is None else heads.scale,

@@ -44,6 +44,7 @@ ADDRESSES = {
     *("tokens", "positions", "sequences", "pages", "rows", "items", "extent", "experts", "slots"),
     *("n_tokens", "n_items", "n_pairs", "pair_tokens", "pair_of", "missing", "counts", "last_used", "clock"),
     *("newest", "outputs", "sinks", "rope_rows", "gate_bias", "up_bias", "queries", "kv", "mixed", "gates"),
+    "heads_done",
 }
 PLACES = {
     *("tokens", "positions", "rope_rows", "sequences", "pages", "rows", "items", "extent", "slots", "pair_of"),
