@@ -14,8 +14,9 @@ from typing import Any
 from engine.kernels.float_weights import dot_bf16, dot_f16, dot_f32, dot_f32x8
 from engine.kernels.layout import ITEM_BYTES
 from engine.kernels.memory import load_i64
-from engine.kernels.panels import float_rows, grouped, nothing, row_by_row
+from engine.kernels.panels import float_rows, grouped, nothing
 from engine.kernels.registry import device, kernel
+from engine.kernels.row_products import by_rows
 from engine.kernels.simd import HAS_AMX, load_f32x16, store_f32x16, zero_f32x16
 from engine.kernels.tiles import make_configure, release, tiles
 from engine.kernels.weight_types import WEIGHT_TYPES, WeightType
@@ -113,7 +114,7 @@ def register_quantised(type_name: str, weight: WeightType) -> None:
     if HAS_AMX:
         many = grouped(weight.unpack, tiles(weight), make_configure(weight.form), release)
     else:
-        many = grouped(weight.unpack, row_by_row(weight), nothing, nothing)
+        many = grouped(weight.unpack, by_rows(weight), nothing, nothing)
     run_group = by_row_count(direct(weight.dot), many, TILES_FROM if HAS_AMX else UNPACK_FROM)
     register_matmul(f"matmul_{type_name}", run_group)
     register_matmul(f"matmul_{type_name}_f32", grouped(weight.unpack, float_rows(weight), nothing, nothing))

@@ -21,25 +21,19 @@ from numba import types
 
 from engine.kernels.layout import (
     BLOCK,
-    LINE_BYTES,
-    PAIRS,
     PANEL_BYTES,
     PANEL_D_MIN,
     PANEL_MINIMA,
     PANEL_OFFSET,
     PANEL_SCALES,
     SCALED_BLOCKS,
-    SCALES,
-    SUMS,
     TILE_BYTES,
 )
 from engine.kernels.memory import load_f32, load_i32
-from engine.kernels.quads import byte_quads, dot_block, dot_first_half, dot_second_half
 from engine.kernels.registry import device
 from engine.kernels.simd import (
     HAS_AMX,
     I64,
-    add_pairs,
     define,
     fma,
     i32x16,
@@ -54,8 +48,6 @@ from engine.kernels.simd import (
     store_unaligned,
     subtract_bytes,
     to_f32,
-    zero_f32x16,
-    zero_i32x16,
 )
 
 NIBBLE_BLOCK_BYTES, NIBBLE_PLACE = (1024, 512) if HAS_AMX else (512, 0)  # of four-bit quads; where q itself begins
@@ -142,47 +134,6 @@ def grouped(unpack: Any, through_panel: Any, begin: Any, end: Any) -> Any:
 @device
 def nothing(scratch):
     pass
-
-
-def row_by_row(weight: Any) -> Any:
-    """One quantised activation row after the other: for tiers without tiles."""
-    halves, has_offset = weight.form == "halves", weight.minima == "offset"
-    own, super_minima = weight.minima == "own", weight.minima == "super"
-
-    @device
-    def product(panel, n, x, pairs, sums, x_scale, total):
-        part, minima, offset = zero_f32x16(), zero_i32x16(), splat_i32(load_i32(panel + PANEL_OFFSET))
-        for block in range(n):
-            q, pair = byte_quads(panel + 512 * block), splat_i32(load_i32(pairs))
-            if halves:
-                scales, start, second = panel + PANEL_SCALES + 128 * block, zero_i32x16(), zero_i32x16()
-                if has_offset:
-                    start = add_pairs(start, offset & splat_i32(0xFFFF), pair)
-                    second = add_pairs(second, shift_left(offset, 16), pair)
-                part = fma(to_f32(dot_first_half(q, x, start)), load_f32x16(scales), part)
-                part = fma(to_f32(dot_second_half(q, x, second)), load_f32x16(scales + 64), part)
-            else:
-                start = add_pairs(zero_i32x16(), offset, pair) if has_offset else zero_i32x16()
-                part = fma(to_f32(dot_block(q, x, start)), load_f32x16(panel + PANEL_SCALES + 64 * block), part)
-                if own:
-                    part = fma(load_f32x16(panel + PANEL_MINIMA + 64 * block), splat_f32(load_f32(sums)), part)
-            if super_minima:
-                minima = add_pairs(minima, load_i32x16(panel + PANEL_MINIMA + 64 * block), pair)
-            x, pairs, sums = x + LINE_BYTES, pairs + 4, sums + 4
-        if super_minima:
-            part = fma(to_f32(minima), load_f32x16(panel + PANEL_D_MIN), part)
-        return fma(part, splat_f32(load_f32(x_scale)), total)
-
-    @device
-    def through_panel(panel, n, scratch, x, x_stride, block, n_blocks, totals, count):
-        for row in range(count):
-            here, total = x + x_stride * row, totals + 64 * row
-            pairs, sums = here + PAIRS * n_blocks + 4 * block, here + SUMS * n_blocks + 4 * block
-            x_scale = here + SCALES * n_blocks + 4 * (block // SCALED_BLOCKS)
-            result = product(panel, n, here + LINE_BYTES * block, pairs, sums, x_scale, load_f32x16(total))
-            store_f32x16(total, result)
-
-    return through_panel
 
 
 def float_rows(weight: Any) -> Any:

@@ -112,7 +112,7 @@ def _activations(b: ir.IRBuilder, line: ir.Value, offset: int) -> ir.Value:
     return splatted_i32(b, load_unaligned(b, b.add(line, ir.Constant(I64, offset)), I32))
 
 
-def _dot(b: ir.IRBuilder, quads: Sequence[ir.Value], line: ir.Value, place: int, start: ir.Value) -> ir.Value:
+def dot_products(b: ir.IRBuilder, quads: Sequence[ir.Value], line: ir.Value, place: int, start: ir.Value) -> ir.Value:
     """start + the dot products of `quads` with the activations of `line` from input `place` on."""
     offsets = [place + 4 * j for j in range(len(quads))]
     if HAS_VNNI512:
@@ -129,12 +129,12 @@ def _dot(b: ir.IRBuilder, quads: Sequence[ir.Value], line: ir.Value, place: int,
 def _dot_block(b: ir.IRBuilder, quads: ir.Value, line: ir.Value, start: ir.Value) -> ir.Value:
     parts = [b.extract_value(quads, j) for j in range(8)]
     zero = ir.Constant(i32x16.llvm, [0] * 16)
-    return b.add(_dot(b, parts[:4], line, 0, start), _dot(b, parts[4:], line, 16, zero))
+    return b.add(dot_products(b, parts[:4], line, 0, start), dot_products(b, parts[4:], line, 16, zero))
 
 
 def _make_dot_half(half: int) -> Any:
     def body(b: ir.IRBuilder, quads: ir.Value, line: ir.Value, start: ir.Value) -> ir.Value:
-        return _dot(b, [b.extract_value(quads, 4 * half + j) for j in range(4)], line, 16 * half, start)
+        return dot_products(b, [b.extract_value(quads, 4 * half + j) for j in range(4)], line, 16 * half, start)
 
     return define(i32x16, (types.UniTuple(i32x16, 8), _address, i32x16), body)
 

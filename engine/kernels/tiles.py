@@ -22,7 +22,6 @@ from numba import types
 from engine.kernels.layout import (
     LINE_BYTES,
     PAIRS,
-    PANEL_D_MIN,
     PANEL_MINIMA,
     PANEL_SCALES,
     SCALED_BLOCKS,
@@ -31,12 +30,11 @@ from engine.kernels.layout import (
 )
 from engine.kernels.memory import store_u8, store_u16, zero_bytes
 from engine.kernels.registry import device
+from engine.kernels.row_products import make_finish, make_zeros
 from engine.kernels.simd import (
     F32,
     I8,
-    I32,
     I64,
-    add_dot_pairs,
     call_llvm,
     define,
     f32x16,
@@ -46,8 +44,6 @@ from engine.kernels.simd import (
     load_unaligned,
     pointer,
     splatted,
-    splatted_i32,
-    store_unaligned,
     zero_f32x16,
 )
 
@@ -167,44 +163,13 @@ def _make_scale(n_rows: int, joined: bool, own: bool) -> Any:
     return define(array, (array, _address, f32x16, f32x16, _address, types.int64), body)
 
 
-def _make_finish(n_rows: int, super_minima: bool) -> Any:
-    """(sums, panel, pairs, x_scale, stride, totals): take off the minima, multiply by the activation scale, add."""
-
-    def body(b: ir.IRBuilder, sums: ir.Value, panel: ir.Value, *rest: ir.Value) -> None:
-        pairs, x_scale, stride, totals = rest
-        minima, d_min = [], None
-        if super_minima:
-            at = b.add(panel, ir.Constant(I64, PANEL_MINIMA))
-            minima = [load_unaligned(b, b.add(at, ir.Constant(I64, 64 * i)), i32x16.llvm) for i in range(SCALED_BLOCKS)]
-            d_min = load_unaligned(b, b.add(panel, ir.Constant(I64, PANEL_D_MIN)), f32x16.llvm)
-        for row in range(n_rows):
-            total = b.extract_value(sums, row)
-            if super_minima:
-                product: ir.Value = ir.Constant(i32x16.llvm, [0] * 16)
-                for i, minimum in enumerate(minima):
-                    pair = load_unaligned(b, b.add(_row(b, pairs, stride, row), ir.Constant(I64, 4 * i)), I32)
-                    product = add_dot_pairs(b, product, minimum, splatted_i32(b, pair))
-                total = fused(b, b.sitofp(product, f32x16.llvm), d_min, total)
-            factor = splatted(b, load_unaligned(b, _row(b, x_scale, stride, row), F32))
-            target = b.add(totals, ir.Constant(I64, 64 * row))
-            store_unaligned(b, target, fused(b, total, factor, load_unaligned(b, target, f32x16.llvm)))
-
-    arguments = (types.UniTuple(f32x16, n_rows), _address, _address, _address, types.int64, _address)
-    return define(types.void, arguments, body)
-
-
-def _make_zeros(n_rows: int) -> Any:
-    array = types.UniTuple(f32x16, n_rows)
-    return define(array, (), lambda b: ir.Constant(ir.ArrayType(f32x16.llvm, n_rows), None))
-
-
 def _make_rows(weight: Any, shape: tuple[int, int, int, int]) -> Any:
     """A tile of activation rows through a panel."""
     n_rows = shape[0]
     halves, own = weight.form == "halves", weight.minima == "own"
     multiply = _make_multiply(weight.form, weight.minima == "offset", shape)
-    scale, finish = _make_scale(n_rows, weight.form != "double", own), _make_finish(n_rows, weight.minima == "super")
-    zeros, result_bytes = _make_zeros(n_rows), 1024 if weight.form == "double" else 2048
+    scale, finish = _make_scale(n_rows, weight.form != "double", own), make_finish(n_rows, weight.minima == "super")
+    zeros, result_bytes = make_zeros(n_rows), 1024 if weight.form == "double" else 2048
 
     @device
     def run(panel, n, results, line, stride, pairs, x_sums, x_scale, totals):
