@@ -5,6 +5,7 @@ Compiling takes half a minute, so here "building" copies what has been built alr
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -54,7 +55,7 @@ def builds(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list
 def works(kernels: KernelLibrary) -> bool:
     """Whether one kernel, called, does what it should."""
     x, y = np.ones(16, np.float32), np.full(16, 2, np.float32)
-    kernels.run("add", x=x.ctypes.data, y=y.ctypes.data, stride=64, n=16)
+    kernels.run("add", x=x.ctypes.data, y=y.ctypes.data, stride=64, n=16, scale=1.0)
     return bool((x == 3).all())
 
 
@@ -194,3 +195,26 @@ def test_a_tier_that_this_cpu_lacks_is_refused_with_what_is_missing(monkeypatch:
     with pytest.raises(KernelBuildError, match=r"'avx2'.*lacks bmi1, bmi2, f16c"):
         choose_tier("avx2")
     assert choose_tier() is TIERS["generic"]
+
+
+def test_an_update_compiles_only_what_has_changed(
+    tier: Tier, built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What an earlier version left is marked by a byte at its end, so that it is known where it comes again."""
+    earlier = Path(shutil.copytree(built, tmp_path / f"{tier.name}-earlier"))
+    index = json.loads((earlier / "index.json").read_text(encoding="utf-8"))
+    for name, entry in index.items():
+        code = (earlier / f"{name}.o").read_bytes() + b"\0"
+        (earlier / f"{name}.o").write_bytes(code)
+        entry["sha256"] = hashlib.sha256(code).hexdigest()
+    index["add"]["sources"] = "those of another version"
+    index["rms_norm"]["symbol"] = "damaged"
+    (earlier / "index.json").write_text(json.dumps(index), encoding="utf-8")
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+
+    kernels = library._load_or_build(tier, None)
+
+    assert works(kernels)
+    now = tmp_path / library._folder_name(tier)
+    anew = {name for name in index if (now / f"{name}.o").stat().st_size < (earlier / f"{name}.o").stat().st_size}
+    assert anew == {"add", "rms_norm"}
