@@ -64,6 +64,14 @@ class Batch:
     def n_tokens_now(self) -> int:
         return int(self._arrays["n_tokens"][0])
 
+    @property
+    def n_outputs_now(self) -> int:
+        return int(self._arrays["n_outputs"][0])
+
+    @property
+    def clock_now(self) -> int:
+        return int(self._arrays["clock"][0])
+
     def set_states(self, slot: int, old: int, new: int) -> None:
         """Addresses of the recurrent state that the sequence in `slot` comes with, and of the one that it leaves."""
         self._arrays["old_states"][slot], self._arrays["new_states"][slot] = old, new

@@ -35,7 +35,8 @@ from engine.request import Delta, Request
 from engine.sampling import Sampler, SamplingParams
 from engine.scheduler import Scheduler, Sequence, Share
 from engine.states import START_ROW
-from engine.telemetry import Clock, Stats, Telemetry
+from engine.step_notes import StepNotes
+from engine.telemetry import Stats, Telemetry
 from engine.tokenizer import ChatTemplate, Tokenizer
 
 Array = np.ndarray[Any, Any]
@@ -72,7 +73,18 @@ class Engine:
         self.chat_template = ChatTemplate.from_metadata(model.reader.metadata, self.tokenizer)
         self._constraints = Constraints(self.tokenizer)
         self.chat_prompts = ChatPrompts(self.chat_template, self.tokenizer)
-        self.telemetry = Telemetry(model.moe_layers, model.expert_counts, model.last_experts)
+        self._clock, self._n_steps = model.clock, 0
+        self._notes = StepNotes(model)
+        self.telemetry = Telemetry(
+            model.moe_layers,
+            model.expert_counts,
+            model.last_experts,
+            ring=self._notes.ring,
+            clock=self._clock,
+            slots=model.store.slots,
+            slab_bytes=[layer.experts.slab_bytes for layer in model.layers],
+            kv_capacity_tokens=model.pool.n_pages * PAGE,
+        )
         self._scheduler = Scheduler(
             model.pool, self.config.max_batch_tokens, self.config.max_sequences, model.long_from, model.states
         )
@@ -80,7 +92,7 @@ class Engine:
         self._requests: dict[int, Request] = {}
         self._pending: list[Delta] = []  # not yet handed out
         self._ids = count(1)
-        self._clock, self._n_steps = Clock(), 0
+        self._added_ns: dict[int, int] = {}  # when each request came that has no token yet
         self._n_prompt = self._n_reused = self._n_completion = 0
         self._prefill_s = self._decode_s = 0.0
 
@@ -120,6 +132,7 @@ class Engine:
         constraint = None if form is None else self._constraints.make(form)
         request = Request(sequence, params, sampler, self.tokenizer, context, parser, constraint)
         self._requests[request.id] = request
+        self._added_ns[request.id] = time.perf_counter_ns()
         self._scheduler.add(sequence)
         return request.id
 
@@ -146,14 +159,15 @@ class Engine:
         if self._model is None:
             raise EngineClosedError(_CLOSED)
         deltas, self._pending = self._pending, []
+        began = time.perf_counter()
+        self._notes.begin()
         shares = self._scheduler.compose()
         if not shares:
             return deltas
-        began = time.perf_counter()
         rows = self._run(shares)
         if rows is None:
             return deltas
-        n_prompt = 0
+        n_prompt, n_answered = 0, self._n_completion
         for share, row in zip(shares, rows, strict=True):
             self._scheduler.computed(share)
             request = self._requests[share.sequence.request_id]
@@ -161,6 +175,7 @@ class Engine:
                 n_prompt += share.n_tokens
             deltas += self._advance(request, share, row)
         self._account(time.perf_counter() - began, n_prompt)
+        self._notes.end(n_prompt, self._n_completion - n_answered, len(shares), self._kv_tokens)
         return deltas
 
     def chat(
@@ -267,7 +282,7 @@ class Engine:
             prefill_ms=self._prefill_s * 1e3,
             decode_ms=self._decode_s * 1e3,
             times_us={kind: ticks / rate for kind, ticks in model.plan.ticks_by_kind().items()},
-            kv_used_tokens=(pool.n_pages - pool.n_idle) * PAGE,
+            kv_used_tokens=self._kv_tokens,
             kv_total_tokens=pool.n_pages * PAGE,
             experts_resident=store.n_resident,
             experts_capacity=store.capacity,
@@ -279,9 +294,7 @@ class Engine:
     def close(self) -> None:
         """Stop the workers and give all memory back. Live telemetry must not be read afterwards."""
         if self._model is not None:
-            self.telemetry = Telemetry(
-                self.telemetry.moe_layers, self.telemetry.expert_counts.copy(), self.telemetry.last_experts.copy()
-            )
+            self.telemetry = self.telemetry.detached()
             self._requests.clear()
             self._pending.clear()
             self._model.close()
@@ -340,7 +353,7 @@ class Engine:
             rows.append(model.batch.add(sequence.slot, tokens, first, wants, first_rope_row=rope_row))
         if not model.run():
             return None
-        self._clock.note(model.last_tick)
+        self._notes.run_ended()
         return rows
 
     def _advance(self, request: Request, share: Share, row: int) -> list[Delta]:
@@ -348,12 +361,17 @@ class Engine:
             return [request.progress()]
         if request.n_completion == 0:
             self._n_reused += request.sequence.n_reused
+        began_ns = time.perf_counter_ns()
         try:
             token = request.choose(self._open_model.logits_address(row))
+            self._notes.chose(began_ns)
         except (NumericalError, ConstraintError) as error:
             deltas = request.end("error", str(error))
         else:
             self._n_completion += 1
+            added_ns = self._added_ns.pop(request.id, None)
+            if added_ns is not None:
+                self._notes.first_token(added_ns)
             deltas = request.accept(token)
         if deltas[-1].finish_reason is not None:
             self._forget(request)
@@ -362,6 +380,12 @@ class Engine:
     def _forget(self, request: Request) -> None:
         self._scheduler.remove(request.sequence)
         del self._requests[request.id]
+        self._added_ns.pop(request.id, None)
+
+    @property
+    def _kv_tokens(self) -> int:
+        pool = self._open_model.pool
+        return (pool.n_pages - pool.n_idle) * PAGE
 
     def _account(self, seconds: float, n_prompt: int) -> None:
         """Book a step's time, and learn from it how much of a prompt the next step may take."""

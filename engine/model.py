@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -29,8 +30,10 @@ from engine.models.keys import Keys
 from engine.models.parts import Setting
 from engine.models.weights import Weights
 from engine.models.workspace import Rows
+from engine.plan import Plan
 from engine.states import StatePool
 from engine.team import Team
+from engine.telemetry import Clock
 from engine.verify import Limits, verify
 
 _log = logging.getLogger(__name__)
@@ -156,6 +159,8 @@ class Model:
         self.info = self._describe(keys, parts.builder, library)
         self.plan.finish()
         self._team = Team(library, n_workers, parts.scratch_address, parts.builder.scratch_bytes)
+        self.clock = Clock()
+        self.clock.note(self._team.tick)
         self._loader = Loader(library, self._team, self.batch.one)
         self._moe_stages = {layer.stage: i for i, layer in enumerate(parts.builder.moe_layers)}
         self.chosen_experts, self.expert_weights = parts.builder.routes()
@@ -163,10 +168,15 @@ class Model:
         self.expert_counts = view(parts.builder.counts, np.int64, shape)
         self._counts_before = self.expert_counts.copy()
         self.last_experts = view(parts.builder.newest, np.int32, (shape[0], self.hyper.top_k))
-        self.moe_layers = [layer.layer for layer in parts.builder.moe_layers]
+        self.layers = parts.builder.moe_layers
+        self.moe_layers = [layer.layer for layer in self.layers]
+        self._last_used = view(parts.builder.last_used, np.int64, shape)
+        self.n_workers, self._row, self.disk_ns, self._loading_ns = n_workers, 0, 0, 0
+        self.matrix_bytes, self.output_bytes = _matrix_bytes(self.plan)
         self.limits = self._limits(parts)
         verify(self.plan, self.memory, self.limits)
         self._loader.load(parts.weights.packings, progress)
+        self.clock.note(self._team.tick)
 
     def _limits(self, parts: _Parts) -> Limits:
         batch = parts.batch
@@ -209,7 +219,12 @@ class Model:
                 self.expert_counts[:] = self._counts_before
                 return False
             index, n_choices = self._moe_stages[stage], self.batch.n_tokens_now * self.hyper.top_k
+            began_ns, walked_ns = time.perf_counter_ns(), self._team.walked_ns
+            self._team.note_into(0)
             self.store.load(index, self.chosen_experts[index, :n_choices], self._loader)
+            self.disk_ns += time.perf_counter_ns() - began_ns
+            self._loading_ns += self._team.walked_ns - walked_ns
+            self._team.note_into(self._row)
             stage = self._team.run(self.plan, stage)
         return True
 
@@ -235,6 +250,28 @@ class Model:
     @property
     def last_tick(self) -> int:
         return self._team.last_tick if self._team else 0
+
+    @property
+    def walked_ns(self) -> int:
+        """Time of all runs so far of the model's plan."""
+        return self._team.walked_ns - self._loading_ns if self._team else 0
+
+    def tick(self) -> int:
+        """The time-stamp counter now."""
+        return self._team.tick() if self._team else 0
+
+    def note_into(self, row: int) -> None:
+        """Where the team books its times from now on: see Team.note_into."""
+        self._row = row
+        if self._team:
+            self._team.note_into(row)
+
+    def experts_used(self) -> np.ndarray[Any, Any]:
+        """(n_moe_layers,) int64: how many different experts the newest run used."""
+        if self.batch.n_tokens_now == 1:
+            return np.full(len(self.layers), self.hyper.top_k, np.int64)
+        used: np.ndarray[Any, Any] = (self._last_used == self.batch.clock_now).sum(1)
+        return used
 
     def logits_address(self, row: int) -> int:
         return self.logits.address + row * self.logits.stride
@@ -290,6 +327,17 @@ class Model:
             top_k=self.hyper.top_k,
             tier=library.tier.name,
         )
+
+
+def _matrix_bytes(plan: Plan) -> tuple[int, int]:
+    """Bytes of all resident matrices of a plan that every token is multiplied with, and of the output's."""
+    n_bytes = {True: 0, False: 0}
+    for stage in plan.stages:
+        for operation in stage.operations:
+            operands = operation.operands
+            if operation.kernel.startswith("matmul_") and not operands["items"]:
+                n_bytes[stage.kind == "output"] += int(operands["n_groups"] * operands["group_bytes"])
+    return n_bytes[False], n_bytes[True]
 
 
 def _bounded(config: EngineConfig, hyper: Hyperparameters) -> EngineConfig:

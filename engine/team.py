@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import numpy as np
 
@@ -22,6 +23,14 @@ from engine.kernels.layout import (
     TEAM_TICKS,
 )
 from engine.kernels.library import KernelLibrary
+from engine.kernels.notes import (
+    NOTES_BYTES,
+    NOTES_KINDS,
+    NOTES_N_WORKERS,
+    NOTES_ROW,
+    TEAM_NOTES,
+    row_cells,
+)
 from engine.plan import Plan
 
 _SPINS = 1000  # some 40 us of pausing before a worker sleeps: longer than most stages of a small model
@@ -39,10 +48,17 @@ class Team:
         self._set(TEAM_STATE, STAGE_IDLE << 32)
         self._set(TEAM_SCRATCH, scratch)
         self._set(TEAM_SCRATCH_BYTES, scratch_bytes)
+        self._spare_row = np.zeros(row_cells(n_workers), np.int64)  # takes what nobody asked to be noted
+        self._notes = np.zeros(NOTES_BYTES // 8, np.int64)
+        self._notes[NOTES_N_WORKERS // 8] = n_workers
+        self._set(TEAM_NOTES, self._notes.ctypes.data)
+        self.note_into(0)
         self._set(TEAM_SPINS, _SPINS if n_workers > 1 else 0)
         self._walk = library.function("walk")
         self._walk_record = library.pack("walk", {"team": self._address, "first_stage": 0})
         self._walk_address = self._walk_record.ctypes.data
+        self._nothing = Plan(library)
+        self.walked_ns = 0  # what all runs so far have taken
         self._plan: Plan | None = None  # the one whose addresses the cells hold
         self._threads = [
             threading.Thread(target=self._attend, args=(worker,), name=f"colibri-worker-{worker}", daemon=True)
@@ -51,6 +67,10 @@ class Team:
         for thread in self._threads:
             thread.start()
         self.n_workers = n_workers
+
+    def note_into(self, row: int) -> None:
+        """Book the times of runs from now on into the row (see notes.py) at this address; 0: nowhere of interest."""
+        self._notes[NOTES_ROW // 8] = row or self._spare_row.ctypes.data
 
     def run(self, plan: Plan, first_stage: int = 0) -> int:
         """Execute `plan` from `first_stage`. Returns -1 at its end, else the stage after which it halted."""
@@ -61,10 +81,18 @@ class Team:
             self._set(TEAM_N_STAGES, len(plan.stage_records))
             self._set(TEAM_OPS, plan.ops.ctypes.data)
             self._set(TEAM_TICKS, plan.ticks.ctypes.data)
+            self._notes[NOTES_KINDS // 8] = plan.kinds.ctypes.data
             self._plan = plan
         self._walk_record[5] = first_stage
+        began_ns = time.perf_counter_ns()
         self._walk(self._walk_address, 0, 0)
+        self.walked_ns += time.perf_counter_ns() - began_ns
         return int(self._cells[TEAM_HALTED_AT // 8])
+
+    def tick(self) -> int:
+        """The time-stamp counter now."""
+        self.run(self._nothing)
+        return self.last_tick
 
     @property
     def last_tick(self) -> int:

@@ -40,12 +40,13 @@ class ExpertStore:
         self._free = [start + self.slab_bytes * i for i in reversed(range(capacity))]
         self._loaded_at: dict[Key, int] = {}  # in the order of loading
         self._ages = {"lru": last_used, "lfu": counts, "fifo": None}[policy]
+        self.slots: list[Array] = []  # of each layer: (n_experts,) int64 addresses, 0 where an expert is not here
         if memory.is_real:
-            self._slots = [view(layer.slots, np.int64, (n_experts,)) for layer in layers]
+            self.slots = [view(layer.slots, np.int64, (n_experts,)) for layer in layers]
 
     def missing(self, index: int, wanted: Array) -> list[int]:
         """Those of the experts `wanted` of MoE layer `index` that are not in memory."""
-        slots = self._slots[index]
+        slots = self.slots[index]
         return [int(expert) for expert in np.unique(wanted) if slots[expert] == 0]
 
     def load(self, index: int, wanted: Array, loader: Loader) -> None:
@@ -66,7 +67,7 @@ class ExpertStore:
             self._free += arriving.values()  # their contents are unknown, so nobody may find them
             raise
         for expert, slab in arriving.items():
-            self._slots[index][expert] = slab
+            self.slots[index][expert] = slab
             self._loaded_at[index, expert] = slab
         self.n_loads += len(arriving)
         self.bytes_read += sum(packing.source_bytes for packing in packings)
@@ -80,7 +81,7 @@ class ExpertStore:
         ages = self._ages
         victim = candidates[0] if ages is None else min(candidates, key=lambda key: int(ages[key]))
         slab = self._loaded_at.pop(victim)
-        self._slots[victim[0]][victim[1]] = 0
+        self.slots[victim[0]][victim[1]] = 0
         self.n_evictions += 1
         return slab
 

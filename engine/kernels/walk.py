@@ -6,6 +6,10 @@ reads the plan: while one is held its stage cannot end, so neither the plan nor 
 however long the system puts the worker aside. A stage is over when its last chunk is finished, not when every worker
 has arrived. Who finds nothing to do spins for a while, then sleeps until the stage changes, which leaves its core to
 whoever needs it.
+
+What the workers did with their time is noted in a row (see notes.py). A worker is busy from the first chunk that it
+takes to the last one before it waits; it books this while it still holds a chunk, so that a run's times are complete
+when the run is over.
 """
 
 from __future__ import annotations
@@ -49,6 +53,16 @@ from engine.kernels.memory import (
     replace_if_equal,
     store_atomic,
     store_i64,
+)
+from engine.kernels.notes import (
+    HAND_OVER,
+    KINDS_OFFSET,
+    NOTES_KINDS,
+    NOTES_N_WORKERS,
+    NOTES_ROW,
+    PART_BYTES,
+    TEAM_NOTES,
+    WORKERS_OFFSET,
 )
 from engine.kernels.registry import device, helper, kernel
 
@@ -118,12 +132,24 @@ def publish_from(team, stage):
     publish(team, STAGE_IDLE << 32)
 
 
+@device
+def kind_cell(notes, stage, offset):
+    """Where the part of the row that begins at `offset` counts a stage's time."""
+    return load_i64(notes + NOTES_ROW) + offset + 8 * load_i64(load_i64(notes + NOTES_KINDS) + 8 * stage)
+
+
+@device
+def book(cell, ticks):
+    store_i64(cell, load_i64(cell) + ticks)
+
+
 @helper
 def finish_stage(team, stage):
     """What the worker does that finished a stage's last chunk: take the time, and open the next stage or halt."""
     now = cycle_counter()
-    ticks = load_i64(team + TEAM_TICKS) + 8 * stage
-    store_i64(ticks, load_i64(ticks) + now - load_i64(team + TEAM_LAST_TICK))
+    ticks = now - load_i64(team + TEAM_LAST_TICK)
+    book(load_i64(team + TEAM_TICKS) + 8 * stage, ticks)
+    book(kind_cell(load_i64(team + TEAM_NOTES), stage, KINDS_OFFSET), ticks)
     store_i64(team + TEAM_LAST_TICK, now)
     store_i64(team + TEAM_DONE, 0)
     halt = load_i64(stage_address(team, stage) + STAGE_HALT)
@@ -148,20 +174,34 @@ def wait_for_change(team, stage):
 
 
 @helper
-def take_chunks(team, scratch):
+def take_chunks(team, scratch, worker):
     """Work until the run is over. Returns the stage that ended it: STAGE_IDLE or STAGE_STOP."""
+    notes = load_i64(team + TEAM_NOTES)
+    own_part, n_workers = WORKERS_OFFSET + PART_BYTES * worker, load_i64(notes + NOTES_N_WORKERS)
+    busy_from, busy_stage, busy_cell = 0, 0, 0  # since when, in which stage, and where that is booked; 0: waiting
     while True:
         state = load_atomic(team + TEAM_STATE)
         stage, n_left = state >> 32, state & _LEFT_MASK
-        if stage >= STAGE_STOP:
-            return stage
-        if n_left == 0:
+        if n_left == 0 or stage >= STAGE_STOP:
+            if busy_from != 0:
+                book(busy_cell, cycle_counter() - busy_from)
+                busy_from = 0
+            if stage >= STAGE_STOP:
+                return stage
             wait_for_change(team, stage)
             continue
         if replace_if_equal(team + TEAM_STATE, state, state - 1) == 0:
             continue
+        if busy_from == 0 or stage != busy_stage:
+            now = cycle_counter()
+            if busy_from != 0:
+                book(busy_cell, now - busy_from)
+            busy_from, busy_stage, busy_cell = now, stage, kind_cell(notes, stage, own_part)
         n_chunks = stage_chunks(team, stage)
         run_chunk(team, stage, n_chunks - n_left, scratch)
+        if n_left <= n_workers:  # most likely its last one: whoever ends the stage may end the run
+            book(busy_cell, cycle_counter() - busy_from)
+            busy_from = 0
         if fetch_add(team + TEAM_DONE, 1) + 1 == n_chunks:
             finish_stage(team, stage)
 
@@ -173,14 +213,16 @@ def walk(chunk, scratch, team: int, first_stage: int):
     store_i64(team + TEAM_DONE, 0)
     store_i64(team + TEAM_LAST_TICK, cycle_counter())
     publish_from(team, first_stage)
-    take_chunks(team, load_i64(team + TEAM_SCRATCH))
+    take_chunks(team, load_i64(team + TEAM_SCRATCH), 0)
+    row = load_i64(load_i64(team + TEAM_NOTES) + NOTES_ROW)
+    book(row + KINDS_OFFSET + 8 * HAND_OVER, cycle_counter() - load_i64(team + TEAM_LAST_TICK))
 
 
 @kernel
 def attend(chunk, scratch, team: int, worker: int):
     """A worker's whole life: join every run of the team until it is stopped."""
     own_scratch = load_i64(team + TEAM_SCRATCH) + worker * load_i64(team + TEAM_SCRATCH_BYTES)
-    while take_chunks(team, own_scratch) != STAGE_STOP:
+    while take_chunks(team, own_scratch, worker) != STAGE_STOP:
         wait_for_change(team, STAGE_IDLE)
 
 

@@ -50,7 +50,7 @@ def test_a_cache_smaller_than_one_token_needs_is_refused_with_both_numbers(limit
 
 
 def slots_of(model: Model, layer: int) -> list[int]:
-    return [int(slot) for slot in model.store._slots[layer]]
+    return [int(slot) for slot in model.store.slots[layer]]
 
 
 def opened(policy: str, capacity: int = 4) -> Model:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -49,3 +50,18 @@ def test_divergence_from_float32_is_below_the_peers(engine: Engine) -> None:
     divergence = np.mean([reference.divergence(i, engine.logits(reference.window(i))).mean() for i in windows])
     print(f"mean KL {divergence:.3g} nats")
     assert 0 <= divergence < PEER_DIVERGENCE / 20
+
+
+def test_the_time_bands_of_each_token_add_up_to_its_wall_time(engine: Engine) -> None:
+    engine.reset_cache()
+    after = engine.telemetry.n_steps
+    engine.add(CASES[0]["prompt_ids"], GREEDY)
+    walls_us = []
+    while engine.has_work:
+        began_s = time.perf_counter()
+        engine.step()
+        walls_us.append((time.perf_counter() - began_s) * 1e6)
+    steps = engine.telemetry.steps(after)
+    assert len(steps) == 48
+    assert np.median(np.abs(steps.bands_us.sum(1) / np.array(walls_us) - 1)) < 0.02
+    assert steps.bands_us.sum() == pytest.approx(sum(walls_us), rel=0.02)

@@ -13,9 +13,11 @@ import pytest
 
 from engine.errors import EngineClosedError
 from engine.kernels.library import KernelLibrary, load_library
+from engine.kernels.notes import HAND_OVER, KINDS, N_KINDS, row_cells
 from engine.kernels.tiers import choose_tier
 from engine.memory import Memory, view
 from engine.plan import Extent, Plan
+from engine.step_ring import busy_ticks, kind_ticks
 from engine.team import Team
 
 N_ROWS, WIDTH = 64, 16
@@ -44,13 +46,12 @@ class Counters:
     def add(self, plan: Plan, cell: int = 0, unit: int = 1) -> None:
         """An operation that adds 1 to the first rows, as many as the cell says."""
         x, y = self._x.address, self._ones.address
-        plan.add("add", Extent(self.cell(cell), N_ROWS, unit), x=x, y=y, stride=4 * WIDTH, n=WIDTH)
+        plan.add("add", Extent(self.cell(cell), N_ROWS, unit), x=x, y=y, stride=4 * WIDTH, n=WIDTH, scale=1.0)
 
     def double(self, plan: Plan, cell: int = 0) -> None:
         """An operation that adds the rows to themselves: it must come after all that was added before."""
-        plan.add(
-            "add", Extent(self.cell(cell), N_ROWS), x=self._x.address, y=self._x.address, stride=4 * WIDTH, n=WIDTH
-        )
+        x = self._x.address
+        plan.add("add", Extent(self.cell(cell), N_ROWS), x=x, y=x, stride=4 * WIDTH, n=WIDTH, scale=1.0)
 
     def adding_plan(self, n_stages: int, cell: int = 0) -> Plan:
         plan = Plan(self.library)
@@ -200,6 +201,37 @@ def test_ticks_are_booked_to_the_stages_that_ran(library: KernelLibrary, counter
     assert first["busy"] > 0
     assert plan.ticks_by_kind()["busy"] > first["busy"]
     assert first["empty"] == 0
+
+
+@pytest.mark.parametrize("n_workers", [1, 2, 3])
+def test_the_row_in_force_gets_the_time_of_each_kind_and_what_each_worker_did_of_it(
+    library: KernelLibrary, counters: Counters, n_workers: int
+) -> None:
+    plan = Plan(library)
+    for kind in ("experts", "router", "experts", "a kind of its own"):
+        with plan.side_by_side(kind):
+            counters.add(plan)
+    plan.finish()
+    counters.cells[0] = N_ROWS
+    rows = np.zeros((2, row_cells(n_workers)), np.int64)
+    with team_of(library, n_workers) as team:
+        team.run(plan)  # noted nowhere
+        team.note_into(rows[0].ctypes.data)
+        began = team.tick()
+        for _ in range(200):
+            team.run(plan)
+        wall = team.tick() - began
+        team.note_into(rows[1].ctypes.data)
+        assert rows[1].any() == 0
+    walls, busy = kind_ticks(rows)[0], busy_ticks(rows)[0]
+    assert walls[HAND_OVER] > 0
+    walls = np.delete(walls, HAND_OVER)
+    booked = [KINDS.index(kind) for kind in ("experts", "router", "other")]
+    assert set(walls.nonzero()[0]) == set(booked)
+    assert 0 < walls.sum() < wall
+    assert busy.shape == (n_workers, N_KINDS) and not np.delete(busy, booked, 1).any()
+    assert (busy.sum(0)[booked] > 0).all()
+    assert busy.sum() <= n_workers * walls.sum()
 
 
 def test_workers_sleep_between_runs_and_wake_for_the_next(library: KernelLibrary, counters: Counters) -> None:
