@@ -40,6 +40,10 @@ FAMILIES = (  # the longest to compile first, so that the processes end together
     "ffn",
     "activation",
     "embed",
+    "encode_scaled",
+    "encode_affine",
+    "encode_tables",
+    "encode_floats",
 )
 
 
