@@ -54,20 +54,20 @@ class StepRing:
         self.n_workers = n_workers
         n_cells = row_cells(n_workers)
         self.n_rows = min(max(_MOST_BYTES // (8 * n_cells), _LEAST_ROWS), _MOST_ROWS)
-        self._rows = np.zeros((self.n_rows, n_cells), np.int64)
+        self.rows = np.zeros((self.n_rows, n_cells), np.int64)  # written by the team while open
         self._routes = np.full((self.n_rows, n_moe_layers, top_k), -1, np.int16)
         self.n_written = 0
 
     def open_row(self) -> int:
         """Empty the next row. Returns its address, for the team."""
-        row = self._rows[self.n_written % self.n_rows]
+        row = self.rows[self.n_written % self.n_rows]
         row[:] = 0
         return int(row.ctypes.data)
 
     def close_row(self, head: tuple[int, ...], route: Array) -> None:
         """Fill the open row's head, in the order of HEAD, and let readers see it."""
         place = self.n_written % self.n_rows
-        self._rows[place, : len(head)] = head
+        self.rows[place, : len(head)] = head
         self._routes[place] = route
         self.n_written += 1
 
@@ -76,7 +76,7 @@ class StepRing:
         n_written = self.n_written
         first = max(after, n_written - self.n_rows + 1, 0)  # the oldest row may be open again
         places = np.arange(first, n_written) % self.n_rows
-        rows, routes = self._rows[places], self._routes[places]
+        rows, routes = self.rows[places], self._routes[places]
         n_lost = max(0, self.n_written - self.n_rows + 1 - first)
         return RawSteps(np.arange(first + 1, n_written + 1)[n_lost:], rows[n_lost:], routes[n_lost:])
 

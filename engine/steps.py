@@ -60,8 +60,8 @@ class Steps:
         decode: Array = self.n_prompt == 0
         return decode
 
-    def chosen(self, which: Array) -> Steps:
-        """Some of the steps: `which` is an index or a mask of them."""
+    def chosen(self, which: Array | slice) -> Steps:
+        """Some of the steps: `which` is a slice, a mask or the places of them."""
         return Steps(*(getattr(self, field.name)[which] for field in fields(self)))
 
     def joined(self, later: Steps, most: int) -> Steps:

@@ -145,6 +145,17 @@ def ask(desktop: VirtualDesktop) -> None:
     time.sleep(3)
 
 
+def ask_with_panels(*keys: str) -> Callable[[VirtualDesktop], None]:
+    """Open or close panels by their shortcuts, then have something answered."""
+
+    def act(desktop: VirtualDesktop) -> None:
+        for key in keys:
+            desktop.key(key)
+        ask(desktop)
+
+    return act
+
+
 GREEDY = {"sampling": {"temperature": 0.0, "max_tokens": 300}}
 SCENES = {
     "window-light": Scene({"theme": "light", **GREEDY}, chat=None, act=converse),
@@ -171,6 +182,11 @@ SCENES = {
     ),
     "experts-light": Scene({"theme": "light"}, chat=None, act=ask, moe=True),
     "experts-dark": Scene({"theme": "dark"}, chat=None, act=ask, moe=True),
+    "panels-light": Scene({"theme": "light"}, chat=None, act=ask_with_panels("ctrl+e", "ctrl+1", "ctrl+2")),
+    "panels-dark": Scene({"theme": "dark"}, chat=None, act=ask_with_panels("ctrl+e", "ctrl+1", "ctrl+2")),
+    "machine-light": Scene({"theme": "light"}, chat=None, act=ask_with_panels("ctrl+e", "ctrl+4", "ctrl+5", "ctrl+6")),
+    "machine-dark": Scene({"theme": "dark"}, chat=None, act=ask_with_panels("ctrl+e", "ctrl+4", "ctrl+5", "ctrl+6")),
+    "cache-light": Scene({"theme": "light"}, chat=None, act=ask_with_panels("ctrl+3"), moe=True),
     "reasoning-light": Scene({"theme": "light"}, chat="Letters of a fruit", act=unfold),
     "reasoning-dark": Scene({"theme": "dark"}, chat="Letters of a fruit", act=unfold),
     "reasoning-chinese": Scene({"theme": "light", "language": "zh_CN"}, chat="Letters of a fruit", act=unfold),

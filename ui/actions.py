@@ -74,10 +74,8 @@ class WindowActions(QObject):
         sidebar = self._add(menu, self.tr("Chat list"), "Ctrl+B", self._toggle_sidebar)
         sidebar.setCheckable(True)
         sidebar.setChecked(True)
-        experts = window.dock.toggleViewAction()
-        experts.setText(self.tr("Experts"))
-        experts.setShortcut(QKeySequence("Ctrl+E"))
-        menu.addAction(experts)
+        for action in window.docks.actions:
+            menu.addAction(action)
         menu.addSeparator()
         group = QActionGroup(self)
         for mode, text in (

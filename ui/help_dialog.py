@@ -57,6 +57,7 @@ class HelpDialog(QDialog):
             ("F2 / Del", self.tr("Rename or delete, in the chat list")),
             ("Ctrl+B", self.tr("Show or hide the chat list")),
             ("Ctrl+E", self.tr("Show or hide the experts")),
+            ("Ctrl+1 … 6", self.tr("Show or hide latency, time, cache, memory, bandwidth, cores")),
             ("Ctrl++ / Ctrl+−", self.tr("Larger or smaller text")),
             ("Ctrl+,", self.tr("Settings")),
             ("F1", self.tr("This help")),

@@ -23,8 +23,8 @@ from ui.chat.chat_list_model import ShownChat
 from ui.chat.chat_page import ChatPage
 from ui.chat.drafts import Drafts
 from ui.chat.sidebar import Sidebar
-from ui.expert_dock import ExpertDock
 from ui.help_dialog import HelpDialog
+from ui.live_docks import LiveDocks
 from ui.models.model_loader import LoadState, ModelLoader
 from ui.models.model_picker import ShownModel
 from ui.navigation import CHAT, Navigation, Pages
@@ -90,8 +90,10 @@ class MainWindow(QMainWindow):
         self.setCentralWidget(self._splitter)
         self.statusBar().setSizeGripEnabled(False)
         self.statusBar().addWidget(self.status, 1)
-        self.dock = ExpertDock(lambda: self.services.engine.telemetry, self)
-        self.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, self.dock)
+        engine = self.services.engine
+        self.setDockNestingEnabled(True)
+        self.docks = LiveDocks(self, lambda: engine.telemetry, lambda: engine.memory, self.services.n_cores)
+        self.dock = self.docks.experts
         self.toast = Toast(self)
 
     def _connect(self) -> None:

@@ -143,6 +143,10 @@
             <source>Close panel</source>
             <translation>关闭面板</translation>
         </message>
+        <message>
+            <source>How to read this panel</source>
+            <translation>如何看懂这个面板</translation>
+        </message>
     </context>
     <context>
         <name>EmptyState</name>
@@ -175,13 +179,6 @@
         </message>
     </context>
     <context>
-        <name>ExpertDock</name>
-        <message>
-            <source>Experts</source>
-            <translation>专家</translation>
-        </message>
-    </context>
-    <context>
         <name>ExpertPanel</name>
         <message>
             <source>No model is loaded</source>
@@ -202,6 +199,18 @@
         <message>
             <source>{layers} layers with {experts} experts each · {calls} calls</source>
             <translation>{layers} 层，每层 {experts} 个专家 · {calls} 次调用</translation>
+        </message>
+        <message>
+            <source>Each cell is an expert; a column or row of them is a layer. The darker, the more often it was called in the last seconds; orange are the experts of the newest token. Point at a cell for its figures; click it, or use the arrow keys and Enter, to see at which tokens it was called. An evenly coloured map means that the model spreads its work; a few dark cells are its specialists for what is being talked about.</source>
+            <translation>每个格子是一个专家，一列或一行是一层。颜色越深，最近几秒被调用得越频繁；橙色是最新词元的专家。指向格子可看数字；单击，或用方向键加回车，可看它在哪些词元上被调用。颜色均匀说明模型分散了工作；少数深色格子是当前话题的专长专家。</translation>
+        </message>
+        <message>
+            <source>In memory, {size}</source>
+            <translation>在内存中，{size}</translation>
+        </message>
+        <message>
+            <source>Not in memory, {size} to read</source>
+            <translation>不在内存中，需读取 {size}</translation>
         </message>
     </context>
     <context>
@@ -329,6 +338,10 @@
         <message>
             <source>This help</source>
             <translation>本帮助</translation>
+        </message>
+        <message>
+            <source>Show or hide latency, time, cache, memory, bandwidth, cores</source>
+            <translation>显示或隐藏延迟、时间、缓存、内存、带宽、核心</translation>
         </message>
     </context>
     <context>
@@ -814,10 +827,6 @@
             <translation>对话列表</translation>
         </message>
         <message>
-            <source>Experts</source>
-            <translation>专家</translation>
-        </message>
-        <message>
             <source>Theme as the system</source>
             <translation>主题跟随系统</translation>
         </message>
@@ -859,6 +868,422 @@
         <message>
             <source>Pages</source>
             <translation>页面</translation>
+        </message>
+    </context>
+    <context>
+        <name>Bands</name>
+        <message>
+            <source>experts</source>
+            <translation>专家</translation>
+        </message>
+        <message>
+            <source>attention</source>
+            <translation>注意力</translation>
+        </message>
+        <message>
+            <source>router</source>
+            <translation>路由</translation>
+        </message>
+        <message>
+            <source>norms and other</source>
+            <translation>归一化及其他</translation>
+        </message>
+        <message>
+            <source>output</source>
+            <translation>输出</translation>
+        </message>
+        <message>
+            <source>sampling</source>
+            <translation>采样</translation>
+        </message>
+        <message>
+            <source>waiting for disk</source>
+            <translation>等待磁盘</translation>
+        </message>
+        <message>
+            <source>waiting at barriers</source>
+            <translation>同步等待</translation>
+        </message>
+        <message>
+            <source>scheduling and text</source>
+            <translation>调度与文本</translation>
+        </message>
+    </context>
+    <context>
+        <name>BandwidthChart</name>
+        <message>
+            <source>Gigabytes of weights read per second</source>
+            <translation>每秒读取的权重（GB）</translation>
+        </message>
+        <message>
+            <source>limit {rate} GB/s</source>
+            <translation>上限 {rate} GB/s</translation>
+        </message>
+        <message>
+            <source>{rate} GB/s</source>
+            <translation>{rate} GB/s</translation>
+        </message>
+    </context>
+    <context>
+        <name>BandwidthPanel</name>
+        <message>
+            <source>Memory bandwidth</source>
+            <translation>内存带宽</translation>
+        </message>
+        <message>
+            <source>Every token needs all weights that serve it, once, from memory. The line is how many gigabytes of them the engine read per second. The dashed line is what this machine&apos;s memory can give, once measured. A line close to it: only smaller weights or faster memory would help. Far below it: the processor is the limit.</source>
+            <translation>每个词元都要从内存中把为它服务的全部权重读一遍。曲线是引擎每秒读取了多少 GB 权重；虚线是测得的本机内存上限。曲线接近虚线：只有更小的权重或更快的内存才有帮助；远低于虚线：处理器是瓶颈。</translation>
+        </message>
+        <message>
+            <source>Measure this machine&apos;s limit</source>
+            <translation>测量本机上限</translation>
+        </message>
+        <message>
+            <source>Reads memory at full speed for a moment; best while nothing else runs</source>
+            <translation>短时间全速读取内存；最好在没有其他程序运行时进行</translation>
+        </message>
+        <message>
+            <source>{rate} GB/s of weights</source>
+            <translation>权重 {rate} GB/s</translation>
+        </message>
+        <message>
+            <source>{share} % of what the memory can give</source>
+            <translation>达到内存上限的 {share} %</translation>
+        </message>
+        <message>
+            <source>There is too little free memory to measure with.</source>
+            <translation>空闲内存太少，无法测量。</translation>
+        </message>
+    </context>
+    <context>
+        <name>CacheChart</name>
+        <message>
+            <source>Experts read from the file for each token</source>
+            <translation>每个词元从文件读取的专家数</translation>
+        </message>
+        <message>
+            <source>read</source>
+            <translation>读取</translation>
+        </message>
+        <message>
+            <source>Every expert was in memory</source>
+            <translation>所有专家都已在内存中</translation>
+        </message>
+        <message>
+            <source>{found} experts were in memory, {read} were read ({size})</source>
+            <translation>{found} 个专家已在内存中，读取了 {read} 个（{size}）</translation>
+        </message>
+    </context>
+    <context>
+        <name>CachePanel</name>
+        <message>
+            <source>Expert cache</source>
+            <translation>专家缓存</translation>
+        </message>
+        <message>
+            <source>Each column is one token, as high as the number of experts that had to be read from the file for it; no column means that all were in memory. After a model is opened each expert is read once. Columns that go on mean that the cache is too small for this conversation: each read makes its token late.</source>
+            <translation>每一列是一个词元，高度是为它从文件读取的专家数；没有列表示全部已在内存中。模型打开后，每个专家会被读取一次。若列持续出现，说明缓存对这段对话来说太小：每次读取都会让词元变慢。</translation>
+        </message>
+        <message>
+            <source>{share} % found in memory · {read} read, {size}, {time} waited · {evicted} gave way</source>
+            <translation>{share} % 在内存中命中 · 读取 {read} 个，{size}，等待 {time} · 换出 {evicted} 个</translation>
+        </message>
+    </context>
+    <context>
+        <name>CoresPanel</name>
+        <message>
+            <source>Cores</source>
+            <translation>核心</translation>
+        </message>
+        <message>
+            <source>Above, what each of the engine&apos;s workers did in the last second: busy with the model, waiting for the other workers while a token was computed, or without work. Below, how busy each core of the machine is with all programs together. Busy cores while no answer is written belong to other programs.</source>
+            <translation>上方：引擎的每个工作线程在最近一秒里做了什么：计算模型、在计算词元时等待其他线程，或者空闲。下方：本机每个核心被所有程序占用的程度。没有回答在生成时，忙碌的核心属于其他程序。</translation>
+        </message>
+        <message>
+            <source>Load of workers and cores</source>
+            <translation>工作线程与核心的负载</translation>
+        </message>
+        <message>
+            <source>The engine&apos;s workers: busy, and waiting for others</source>
+            <translation>引擎的工作线程：忙碌，以及等待其他线程</translation>
+        </message>
+        <message>
+            <source>Worker {number}</source>
+            <translation>线程 {number}</translation>
+        </message>
+        <message>
+            <source>Core {number}</source>
+            <translation>核心 {number}</translation>
+        </message>
+        <message>
+            <source>The machine&apos;s cores: all programs</source>
+            <translation>本机核心：所有程序</translation>
+        </message>
+        <message>
+            <source>This machine does not tell its frequency</source>
+            <translation>本机不提供频率信息</translation>
+        </message>
+        <message>
+            <source>{ghz} GHz now</source>
+            <translation>当前 {ghz} GHz</translation>
+        </message>
+    </context>
+    <context>
+        <name>ExpertHistory</name>
+        <message>
+            <source>History of the pinned expert</source>
+            <translation>所固定专家的历史</translation>
+        </message>
+        <message>
+            <source>Layer {layer}, expert {expert}: {n} of the last {all} tokens</source>
+            <translation>第 {layer} 层，专家 {expert}：最近 {all} 个词元中的 {n} 个</translation>
+        </message>
+    </context>
+    <context>
+        <name>LatencyHistogram</name>
+        <message>
+            <source>How many tokens took how long</source>
+            <translation>各耗时的词元数</translation>
+        </message>
+        <message>
+            <source>tokens</source>
+            <translation>词元</translation>
+        </message>
+        <message>
+            <source>ms for a token</source>
+            <translation>每词元毫秒</translation>
+        </message>
+        <message>
+            <source>{n} tokens took {low} to {high} ms</source>
+            <translation>{n} 个词元耗时 {low} 至 {high} 毫秒</translation>
+        </message>
+    </context>
+    <context>
+        <name>LatencyPanel</name>
+        <message>
+            <source>Latency</source>
+            <translation>延迟</translation>
+        </message>
+        <message>
+            <source>Above: how long each token of the answers took; an orange flag marks where an answer began, with the time to its first token. The dotted lines are the median (grey), the 95th (yellow) and the 99th percentile (red). In the middle: how many tokens took how long. A narrow hill is a steady machine; a long tail to the right means that something held single tokens up. Below: how fast prompts were read, step by step.</source>
+            <translation>上方：回答中每个词元的耗时；橙色旗标表示一个回答的开始，并标出首词元时间。虚线为中位数（灰）、第 95 百分位（黄）和第 99 百分位（红）。中间：各耗时的词元数。窄峰表示机器稳定；右侧长尾表示个别词元被拖住。下方：每一步读取提示的速度。</translation>
+        </message>
+        <message>
+            <source>median {p50} ms · 95 % within {p95} ms · 99 % within {p99} ms</source>
+            <translation>中位 {p50} 毫秒 · 95 % 在 {p95} 毫秒内 · 99 % 在 {p99} 毫秒内</translation>
+        </message>
+        <message>
+            <source>prompts {rate}</source>
+            <translation>提示 {rate}</translation>
+        </message>
+        <message>
+            <source>first token {time}</source>
+            <translation>首个词元 {time}</translation>
+        </message>
+    </context>
+    <context>
+        <name>LatencySeries</name>
+        <message>
+            <source>Milliseconds of each token</source>
+            <translation>每个词元的毫秒数</translation>
+        </message>
+        <message>
+            <source>ms</source>
+            <translation>毫秒</translation>
+        </message>
+        <message>
+            <source>Token {number} of {all}: {ms} ms</source>
+            <translation>第 {number} / {all} 个词元：{ms} 毫秒</translation>
+        </message>
+    </context>
+    <context>
+        <name>LiveDocks</name>
+        <message>
+            <source>Experts</source>
+            <translation>专家</translation>
+        </message>
+        <message>
+            <source>Latency</source>
+            <translation>延迟</translation>
+        </message>
+        <message>
+            <source>Where the time went</source>
+            <translation>时间去向</translation>
+        </message>
+        <message>
+            <source>Expert cache</source>
+            <translation>专家缓存</translation>
+        </message>
+        <message>
+            <source>Memory</source>
+            <translation>内存</translation>
+        </message>
+        <message>
+            <source>Memory bandwidth</source>
+            <translation>内存带宽</translation>
+        </message>
+        <message>
+            <source>Cores</source>
+            <translation>核心</translation>
+        </message>
+    </context>
+    <context>
+        <name>LivePanel</name>
+        <message>
+            <source>No model is loaded</source>
+            <translation>尚未加载模型</translation>
+        </message>
+        <message>
+            <source>Its figures will appear here.</source>
+            <translation>它的数据会显示在这里。</translation>
+        </message>
+        <message>
+            <source>Nothing to show yet</source>
+            <translation>暂无数据</translation>
+        </message>
+        <message>
+            <source>Ask something: every token is measured.</source>
+            <translation>提个问题吧：每个词元都会被测量。</translation>
+        </message>
+    </context>
+    <context>
+        <name>MemoryPanel</name>
+        <message>
+            <source>reserved huge pages</source>
+            <translation>预留大页</translation>
+        </message>
+        <message>
+            <source>transparent huge pages</source>
+            <translation>透明大页</translation>
+        </message>
+        <message>
+            <source>4 KiB pages</source>
+            <translation>4 KiB 页</translation>
+        </message>
+        <message>
+            <source>Memory</source>
+            <translation>内存</translation>
+        </message>
+        <message>
+            <source>First what the model takes, by kind: its resident weights, the slabs for experts, keys and values of the conversations, and working buffers. Then the same by the size of the pages that it lies on: on huge pages the processor finds its way faster. Last the whole machine: when little is free, others are swapped out.</source>
+            <translation>先是模型占用的内存，按种类分：常驻权重、专家槽、对话的键和值、工作缓冲区。然后按所在页面的大小分：在大页上处理器寻址更快。最后是整台机器：空闲内存很少时，其他程序会被换出。</translation>
+        </message>
+        <message>
+            <source>Memory by kind</source>
+            <translation>按种类的内存</translation>
+        </message>
+        <message>
+            <source>resident weights</source>
+            <translation>常驻权重</translation>
+        </message>
+        <message>
+            <source>expert slabs</source>
+            <translation>专家槽</translation>
+        </message>
+        <message>
+            <source>keys and values</source>
+            <translation>键和值</translation>
+        </message>
+        <message>
+            <source>buffers</source>
+            <translation>缓冲区</translation>
+        </message>
+        <message>
+            <source>The model, by kind</source>
+            <translation>模型，按种类</translation>
+        </message>
+        <message>
+            <source>The same, by page size</source>
+            <translation>同上，按页面大小</translation>
+        </message>
+        <message>
+            <source>This machine</source>
+            <translation>本机</translation>
+        </message>
+        <message>
+            <source>Colibri</source>
+            <translation>Colibri</translation>
+        </message>
+        <message>
+            <source>other programs</source>
+            <translation>其他程序</translation>
+        </message>
+        <message>
+            <source>available</source>
+            <translation>可用</translation>
+        </message>
+        <message>
+            <source>{size} planned</source>
+            <translation>计划 {size}</translation>
+        </message>
+        <message>
+            <source>{used} of {all} positions of keys and values in use</source>
+            <translation>键和值已用 {used} / {all} 个位置</translation>
+        </message>
+    </context>
+    <context>
+        <name>PromptSpeed</name>
+        <message>
+            <source>Speed of reading prompts</source>
+            <translation>读取提示的速度</translation>
+        </message>
+        <message>
+            <source>tok/s</source>
+            <translation>词元/秒</translation>
+        </message>
+        <message>
+            <source>reading prompts, step by step</source>
+            <translation>逐步读取提示</translation>
+        </message>
+        <message>
+            <source>{n} tokens of a prompt at {rate}</source>
+            <translation>提示的 {n} 个词元，{rate}</translation>
+        </message>
+    </context>
+    <context>
+        <name>StackedBands</name>
+        <message>
+            <source>Where each token&apos;s time went, in milliseconds</source>
+            <translation>每个词元的时间去向（毫秒）</translation>
+        </message>
+        <message>
+            <source>ms</source>
+            <translation>毫秒</translation>
+        </message>
+        <message>
+            <source>{band}: {ms} ms</source>
+            <translation>{band}：{ms} 毫秒</translation>
+        </message>
+        <message>
+            <source>{ms} ms in all</source>
+            <translation>共 {ms} 毫秒</translation>
+        </message>
+    </context>
+    <context>
+        <name>TimePanel</name>
+        <message>
+            <source>Where the time went</source>
+            <translation>时间去向</translation>
+        </message>
+        <message>
+            <source>Each column is one token, as high as the milliseconds that it took; the colours say what the processor did in that time. Mostly experts and attention: the model is being computed, and memory or processor set the pace. Much waiting at barriers: cores wait for each other, so other programs are in the way or there are too many threads. Waiting for disk: experts are being read, and a larger cache would help.</source>
+            <translation>每一列是一个词元，高度是它耗费的毫秒数；颜色表示处理器在这段时间里做什么。主要是专家和注意力：正在计算模型，速度由内存或处理器决定。同步等待很多：核心互相等待，可能有其他程序干扰或线程过多。等待磁盘：正在读取专家，更大的缓存会有帮助。</translation>
+        </message>
+        <message>
+            <source>Waiting for the disk: a larger expert cache would help.</source>
+            <translation>在等待磁盘：更大的专家缓存会有帮助。</translation>
+        </message>
+        <message>
+            <source>Cores wait for each other: close other programs, or use fewer threads.</source>
+            <translation>核心在互相等待：请关闭其他程序，或减少线程数。</translation>
+        </message>
+        <message>
+            <source>The router takes the most: several answers at once would share it.</source>
+            <translation>路由耗时最多：同时生成多个回答可以分摊它。</translation>
+        </message>
+        <message>
+            <source>The model&apos;s own work sets the pace: memory or processor are the limit.</source>
+            <translation>速度由模型自身的计算决定：内存或处理器是瓶颈。</translation>
         </message>
     </context>
 </TS>

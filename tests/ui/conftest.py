@@ -19,7 +19,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "tests/ui" in item.path.as_posix():
             item.add_marker(pytest.mark.qt_log_level_fail("WARNING"))
-            item.add_marker(pytest.mark.qt_log_ignore("propagateSizeHints", extend=True))
+            item.add_marker(pytest.mark.qt_log_ignore("propagateSizeHints", "does not support raise", extend=True))
 
 
 @pytest.fixture(scope="session", autouse=True)

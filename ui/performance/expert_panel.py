@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from PySide6.QtCore import QElapsedTimer, QRectF, QSize, Qt, QTimer
 from PySide6.QtGui import QHideEvent, QLinearGradient, QPainter, QPaintEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QStackedLayout, QVBoxLayout, QWidget
 
 from ui import format as fmt
+from ui.performance.expert_history import ExpertHistory
+from ui.performance.explanation import Explanation
 from ui.performance.heat_map import HeatMap, heat_stops
-from ui.theme import current_theme, themed_pixmap
+from ui.performance.step_feed import StepFeed
+from ui.theme import current_theme
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,6 +37,16 @@ class ExpertSource(Protocol):
     @property
     def moe_layers(self) -> Sequence[int]:
         """The layers that have experts."""
+
+
+@runtime_checkable
+class KnowsResidence(Protocol):
+    """A source that also knows which experts are in memory."""
+
+    slab_bytes: Sequence[int]  # of one expert, of each layer that has experts
+
+    def is_resident(self, index: int, expert: int) -> bool:
+        """Whether the expert of the layer in place `index` is in memory."""
 
 
 class Legend(QWidget):
@@ -83,44 +96,24 @@ class Legend(QWidget):
         text(self.tr("newest token"))
 
 
-class Explanation(QWidget):
-    """An icon and two lines in the middle of the panel."""
-
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._icon = QLabel(self)
-        self._icon.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.title = QLabel(self)
-        self.title.setProperty("tone", "strong")
-        self.text = QLabel(self)
-        self.text.setProperty("tone", "small")
-        for label in (self.title, self.text):
-            label.setAlignment(Qt.AlignmentFlag.AlignCenter)
-            label.setWordWrap(True)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(28, 20, 28, 20)
-        layout.setSpacing(8)
-        layout.addStretch(2)
-        for widget in (self._icon, self.title, self.text):
-            layout.addWidget(widget)
-        layout.addStretch(3)
-        current_theme().changed.connect(self._restyle)
-        self._restyle()
-
-    def explain(self, title: str, text: str) -> None:
-        self.title.setText(title)
-        self.text.setText(text)
-
-    def _restyle(self) -> None:
-        size = current_theme().px(34)
-        self._icon.setPixmap(themed_pixmap("experts", "border_strong", size, self.devicePixelRatioF()))
-
-
 class ExpertPanel(QWidget):
     """Asks ``source`` for the telemetry while it is visible; hidden, it does nothing at all."""
 
-    def __init__(self, source: Callable[[], ExpertSource | None], parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        source: Callable[[], ExpertSource | None],
+        parent: QWidget | None = None,
+        *,
+        feed: StepFeed | None = None,
+    ) -> None:
+        """`feed`: the steps from which a pinned expert's history is drawn; None: nothing can be pinned."""
         super().__init__(parent)
+        self.help_text = self.tr(
+            "Each cell is an expert; a column or row of them is a layer. The darker, the more often it was called in "
+            "the last seconds; orange are the experts of the newest token. Point at a cell for its figures; click it, "
+            "or use the arrow keys and Enter, to see at which tokens it was called. An evenly coloured map means that "
+            "the model spreads its work; a few dark cells are its specialists for what is being talked about."
+        )
         self.setObjectName("ExpertPanel")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._source = source
@@ -131,6 +124,13 @@ class ExpertPanel(QWidget):
         self.timer.setTimerType(Qt.TimerType.PreciseTimer)
         self.timer.timeout.connect(self.poll)
         self.heat_map = HeatMap(self)
+        self.heat_map.fact_of = self._fact_of
+        self._feed = feed
+        self.history = ExpertHistory(self)
+        self.history.hide()
+        if feed is not None:
+            self.heat_map.pinned_changed.connect(self._on_pinned)
+            feed.changed.connect(self._show_history)
         self._summary = QLabel(self)
         self._summary.setProperty("tone", "small")
         self._summary.setWordWrap(True)
@@ -145,6 +145,8 @@ class ExpertPanel(QWidget):
         head.addWidget(self._summary)
         layout.addLayout(head)
         layout.addWidget(self.heat_map, 1)
+        self.history.setFixedHeight(current_theme().px(84))
+        layout.addWidget(self.history)
         foot = QHBoxLayout()
         foot.setContentsMargins(6, 0, 0, 0)
         foot.addWidget(legend)
@@ -165,10 +167,39 @@ class ExpertPanel(QWidget):
         super().showEvent(event)
         self.poll()
         self.timer.start()
+        self._on_pinned()
 
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
         self.timer.stop()
+        if self._feed is not None:
+            self._feed.detach(self)
+
+    def _on_pinned(self) -> None:
+        is_pinned = self._feed is not None and self.heat_map.pinned is not None
+        self.history.setVisible(is_pinned)
+        if self._feed is None:
+            return
+        if is_pinned and self.isVisible():
+            self._feed.attach(self)
+            self._show_history()
+        else:
+            self._feed.detach(self)
+
+    def _show_history(self) -> None:
+        source = self._source()
+        if self._feed is not None and self.heat_map.pinned is not None and source is not None:
+            self.history.set_data(self._feed.steps, *self.heat_map.pinned, source.moe_layers)
+
+    def _fact_of(self, row: int, expert: int) -> str:
+        """Whether an expert is in memory, and how large it is, where the source knows."""
+        source = self._source()
+        if source is None or not isinstance(source, KnowsResidence):
+            return ""
+        size = fmt.size(source.slab_bytes[row])
+        if source.is_resident(row, expert):
+            return self.tr("In memory, {size}").format(size=size)
+        return self.tr("Not in memory, {size} to read").format(size=size)
 
     def poll(self) -> None:
         """Read the telemetry once and draw what has changed."""

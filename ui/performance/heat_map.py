@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt
-from PySide6.QtGui import QColor, QImage, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from ui import format as fmt
@@ -22,6 +23,7 @@ _HALF_LIFE_MS = 2500.0  # a call counts half after this long
 _COOL = 0.02  # colder than this is drawn as never called
 _MARGIN_LEFT, _MARGIN_BOTTOM = 30, 18
 _LARGEST_CELL = 44.0
+_SMALL_CELL, _LONGEST_SMALL_CELL = 4.0, 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +31,24 @@ class Cell:
     """One expert of one layer, with its calls so far and its share of the layer's calls."""
 
     layer: int
+    row: int  # the layer's place among those that have experts
     expert: int
     n_calls: int
     share: float
 
 
 class HeatMap(QWidget):
-    """Fed by :meth:`advance`. Layers run along the side that gives the squarer cells."""
+    """Fed by :meth:`advance`. Layers run along the side that gives the squarer cells.
+
+    A click or Enter pins an expert, the arrow keys go from one to the next, Escape lets go.
+    """
+
+    pinned_changed = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAccessibleName(self.tr("Expert heat map"))
         self._layers: list[int] = []
@@ -49,6 +58,9 @@ class HeatMap(QWidget):
         self._ramp: NDArray[np.uint32] | None = None  # (_N_COLORS,) 0xAARRGGBB
         self._raster: Raster | None = None
         self._raster_key: tuple[float, ...] = ()
+        self.pinned: tuple[int, int] | None = None  # the layer's row and the expert
+        self._cursor: tuple[int, int] | None = None
+        self.fact_of: Callable[[int, int], str] = lambda _row, _expert: ""  # more for the tool tip
         current_theme().changed.connect(self._restyle)
 
     @property
@@ -69,7 +81,16 @@ class HeatMap(QWidget):
     def reset(self) -> None:
         """Forget everything, for another model."""
         self._counts = self._heat = self._last = None
+        self._cursor = None
+        self.pin(None)
         self.update()
+
+    def pin(self, cell: tuple[int, int] | None) -> None:
+        """Mark an expert, by its layer's row and its number; None: no expert any more."""
+        if cell != self.pinned:
+            self.pinned = cell
+            self.pinned_changed.emit()
+            self.update()
 
     def advance(self, counts: NDArray[np.int64], last: NDArray[np.int32], layers: list[int], elapsed_ms: float) -> None:
         """Take the newest counts (n_layers, n_experts) and the newest token's experts (n_layers, top_k)."""
@@ -110,15 +131,21 @@ class HeatMap(QWidget):
             layer_part, expert_part = down, across
         row = min(n_layers - 1, int(layer_part * n_layers))
         expert = min(n_experts - 1, int(expert_part * n_experts))
+        return self._cell(row, expert)
+
+    def _cell(self, row: int, expert: int) -> Cell:
+        assert self._counts is not None
         n_calls = int(self._counts[row, expert])
         total = int(self._counts[row].sum())
-        return Cell(self._layers[row], expert, n_calls, n_calls / total if total else 0.0)
+        return Cell(self._layers[row], row, expert, n_calls, n_calls / total if total else 0.0)
 
     def describe(self, cell: Cell) -> str:
         """The tool tip of a cell."""
-        return self.tr("Layer {layer}, expert {expert}\n{count} calls, {share} % of the layer's").format(
+        text = self.tr("Layer {layer}, expert {expert}\n{count} calls, {share} % of the layer's").format(
             layer=cell.layer, expert=cell.expert, count=fmt.count(cell.n_calls), share=f"{cell.share * 100:.1f}"
         )
+        fact = self.fact_of(cell.row, cell.expert)
+        return f"{text}\n{fact}" if fact else text
 
     def sizeHint(self) -> QSize:
         return QSize(300, 360)
@@ -137,6 +164,39 @@ class HeatMap(QWidget):
         super().leaveEvent(event)
         QToolTip.hideText()
 
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        cell = self.cell_at(event.position().toPoint())
+        if event.button() == Qt.MouseButton.LeftButton and cell is not None:
+            self._cursor = (cell.row, cell.expert)
+            self._pin_or_let_go()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        steps = {Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0), Qt.Key.Key_Up: (0, -1), Qt.Key.Key_Down: (0, 1)}
+        key = Qt.Key(event.key())
+        if self._counts is None:
+            super().keyPressEvent(event)
+        elif key in steps:
+            self._move_cursor(*steps[key])
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space) and self._cursor is not None:
+            self._pin_or_let_go()
+        elif key == Qt.Key.Key_Escape and self.pinned is not None:
+            self.pin(None)
+        else:
+            super().keyPressEvent(event)
+
+    def _pin_or_let_go(self) -> None:
+        self.pin(None if self._cursor == self.pinned else self._cursor)
+
+    def _move_cursor(self, across: int, down: int) -> None:
+        n_layers, n_experts = self.shape
+        row, expert = self._cursor or (0, 0)
+        by_row, by_expert = (across, down) if self._is_upright() else (down, across)
+        self._cursor = (min(max(row + by_row, 0), n_layers - 1), min(max(expert + by_expert, 0), n_experts - 1))
+        text = self.describe(self._cell(*self._cursor))
+        self.setAccessibleDescription(text)
+        QToolTip.showText(self.mapToGlobal(self._rect_of(*self._cursor).bottomRight()), text, self)
+        self.update()
+
     # -- painting
 
     def _available(self) -> QRect:
@@ -152,14 +212,15 @@ class HeatMap(QWidget):
         return upright > flat
 
     def _grid(self) -> QRect:
-        """Where the cells are: as large as fits, cells no longer than twice their other side."""
+        """Where the cells are: as large as fits, cells no longer than twice their other side unless they are tiny."""
         box = self._available()
         n_layers, n_experts = self.shape
         columns, rows = (n_layers, n_experts) if self._is_upright() else (n_experts, n_layers)
         cell_width, cell_height = box.width() / columns, box.height() / rows
         cell_width, cell_height = min(cell_width, _LARGEST_CELL), min(cell_height, _LARGEST_CELL)
-        cell_width = min(cell_width, cell_height * 2)
-        cell_height = min(cell_height, cell_width * 2)
+        longest = 2 if min(cell_width, cell_height) > _SMALL_CELL else _LONGEST_SMALL_CELL
+        cell_width = min(cell_width, cell_height * longest)
+        cell_height = min(cell_height, cell_width * longest)
         return QRect(box.left(), box.top(), max(1, int(cell_width * columns)), max(1, int(cell_height * rows)))
 
     def paintEvent(self, _event: QPaintEvent) -> None:
@@ -172,6 +233,10 @@ class HeatMap(QWidget):
         height, width = pixels.shape
         image = QImage(pixels.data, width, height, width * 4, QImage.Format.Format_RGB32)
         painter.drawImage(grid, image)
+        if self._cursor is not None and self.hasFocus():
+            self._frame(painter, self._cursor, "text_muted")
+        if self.pinned is not None:
+            self._frame(painter, self.pinned, "heat_lit")
         self._paint_axes(painter, grid)
 
     def _pixels(self, width: int, height: int, scale: float) -> NDArray[np.uint32]:
@@ -191,6 +256,21 @@ class HeatMap(QWidget):
             self._raster = Raster(Axis.of(n_columns, width, scale), Axis.of(n_rows, height, scale))
         theme = current_theme()
         return self._raster.paint(colors, is_lit, theme.color("window").rgb(), theme.color("heat_lit").rgb())
+
+    def _rect_of(self, row: int, expert: int) -> QRect:
+        """Where an expert's cell is."""
+        grid = self._grid()
+        n_layers, n_experts = self.shape
+        columns, rows = (n_layers, n_experts) if self._is_upright() else (n_experts, n_layers)
+        column, line = (row, expert) if self._is_upright() else (expert, row)
+        left, right = (round(grid.width() * place / columns) for place in (column, column + 1))
+        top, bottom = (round(grid.height() * place / rows) for place in (line, line + 1))
+        return QRect(grid.left() + left, grid.top() + top, max(1, right - left), max(1, bottom - top))
+
+    def _frame(self, painter: QPainter, cell: tuple[int, int], token: str) -> None:
+        painter.setPen(QPen(current_theme().color(token), 2))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRect(self._rect_of(*cell).adjusted(-1, -1, 1, 1))
 
     def _lit(self) -> NDArray[np.bool_]:
         """Which experts the newest token went to, (n_layers, n_experts)."""

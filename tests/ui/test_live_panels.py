@@ -1,0 +1,226 @@
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtWidgets import QMainWindow
+
+from engine import MemoryPlan
+from engine.steps import BANDS
+from tests.support.made_up_steps import MadeUpTelemetry
+from ui.live_docks import LiveDocks
+from ui.performance.bands import SHOWN_BANDS, shown_bands_us
+from ui.performance.bandwidth_panel import read_rates
+from ui.performance.chart import nice_step
+from ui.performance.latency_panel import durations_of
+
+PLAN = MemoryPlan(3 << 30, 40 << 30, 1 << 30, 1 << 28, {"transparent huge pages": 44 << 30, "4 KiB pages": 1 << 28})
+KEYS = ("experts", "latency", "time", "cache", "memory", "bandwidth", "cores")
+
+
+class Bench:
+    """A window with all docks, reading made-up telemetry."""
+
+    def __init__(self, telemetry: MadeUpTelemetry | None) -> None:
+        self.telemetry, self.n_reads = telemetry, 0
+        self.window = QMainWindow()
+        self.docks = LiveDocks(self.window, self._read, lambda: PLAN if self.telemetry else None, 2)
+        self.window.resize(500, 900)
+
+    def _read(self) -> Any:
+        self.n_reads += 1
+        return self.telemetry
+
+    def show_all(self) -> None:
+        self.window.show()
+        for dock in self.docks.docks.values():
+            dock.show()
+
+
+@pytest.fixture
+def bench(qtbot: Any) -> Iterator[Bench]:
+    bench = Bench(MadeUpTelemetry(6, 32, 4, 4))
+    qtbot.addWidget(bench.window)
+    assert bench.telemetry is not None
+    bench.telemetry.advance(130)
+    yield bench
+    bench.window.close()
+
+
+def test_every_band_of_the_engine_is_shown_in_exactly_one_band() -> None:
+    assert sorted(part for band in SHOWN_BANDS for part in band.parts) == sorted(BANDS)
+    telemetry = MadeUpTelemetry(4, 16, 2, 2)
+    telemetry.advance(20)
+    steps = telemetry.steps()
+    assert shown_bands_us(steps).sum() == pytest.approx(steps.bands_us.sum())
+    assert shown_bands_us(steps)[:, 0] == pytest.approx(steps.bands_us[:, BANDS.index("experts")])
+
+
+def test_only_the_experts_are_made_and_shown_at_first_and_hidden_docks_read_nothing(bench: Bench, qtbot: Any) -> None:
+    bench.window.show()
+    qtbot.waitExposed(bench.window)
+    assert [key for key, dock in bench.docks.docks.items() if dock.panel is not None] == ["experts"]
+    assert not bench.docks.feed.timer.isActive()
+    bench.docks.docks["time"].show()
+    assert bench.docks.feed.timer.isActive()
+    bench.docks.docks["time"].hide()
+    bench.docks.experts.hide()
+    assert not bench.docks.feed.timer.isActive()
+    before = bench.n_reads
+    qtbot.wait(250)
+    assert bench.n_reads == before
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+@pytest.mark.parametrize("key", KEYS)
+def test_each_panel_explains_itself_and_shows_the_steps(
+    bench: Bench, qtbot: Any, theme: Any, key: str, mode: str
+) -> None:
+    theme.set_mode(mode)
+    telemetry, bench.telemetry = bench.telemetry, None
+    dock = bench.docks.docks[key]
+    bench.window.show()
+    for other in bench.docks.docks.values():
+        other.setVisible(other is dock)
+    qtbot.waitExposed(bench.window)
+    panel = dock.panel
+    assert panel is not None and len(panel.help_text) > 100 and panel.explanation.isVisible()
+    assert panel.explanation.title.text() == "No model is loaded"
+    empty = panel.grab().toImage()
+    bench.telemetry = telemetry
+    bench.docks.feed.poll()
+    getattr(panel, "poll", lambda: None)()
+    qtbot.waitUntil(lambda: not panel.explanation.isVisible(), timeout=2000)
+    assert panel.grab().toImage() != empty
+
+
+def test_a_panel_of_a_fresh_model_says_that_nothing_was_measured_yet(qtbot: Any) -> None:
+    bench = Bench(MadeUpTelemetry(2, 8, 2, 2))
+    qtbot.addWidget(bench.window)
+    bench.window.show()
+    dock = bench.docks.docks["latency"]
+    dock.show()
+    assert dock.panel is not None
+    assert dock.panel.explanation.title.text() == "Nothing to show yet"
+
+
+def test_latency_keeps_prompts_out_and_marks_where_answers_begin() -> None:
+    telemetry = MadeUpTelemetry(2, 8, 2, 2)
+    telemetry.advance(250)  # prompts are steps 1, 121 and 241
+    steps = telemetry.steps()
+    data = durations_of(steps)
+    assert data is not None
+    assert len(data.ms) == 247 and data.counts.sum() == 247
+    assert [place for place, _ in data.marks] == [0, 119, 238]
+    assert all(ttft_ms > 1000 for _, ttft_ms in data.marks)
+    assert data.p50 == pytest.approx(np.median(steps.wall_us[steps.is_decode]) / 1e3)
+    assert data.p50 < data.p95 < data.p99
+    assert durations_of(steps.chosen(~steps.is_decode)) is None
+
+
+def test_bandwidth_is_bytes_of_weights_over_the_time_in_which_the_team_worked() -> None:
+    telemetry = MadeUpTelemetry(2, 8, 2, 2)
+    telemetry.advance(10)
+    steps = telemetry.steps()
+    token = steps.chosen(slice(3, 4))
+    assert read_rates(steps)[2] == pytest.approx(token.weight_bytes[0] / token.run_us[0] * 1e6)
+    outside = sum(float(token.bands_us[0, BANDS.index(band)]) for band in ("sampling", "disk", "host"))
+    assert token.run_us[0] == pytest.approx(float(token.wall_us[0]) - outside, rel=1e-3)
+
+
+def test_a_click_pins_an_expert_and_shows_at_which_tokens_it_was_called(bench: Bench, qtbot: Any) -> None:
+    bench.window.show()
+    panel: Any = bench.docks.experts.panel
+    assert bench.telemetry is not None
+    heat_map = panel.heat_map
+    panel.poll()
+    point = next(
+        QPoint(x, y)
+        for x in range(0, heat_map.width(), 3)
+        for y in range(0, heat_map.height(), 3)
+        if (cell := heat_map.cell_at(QPoint(x, y))) is not None and (cell.row, cell.expert) == (2, 7)
+    )
+    tip = heat_map.describe(heat_map.cell_at(point))
+    assert "Layer 5, expert 7" in tip and "3 MB" in tip
+    assert ("Not in memory" in tip) != bench.telemetry.is_resident(2, 7)
+    qtbot.mouseClick(heat_map, Qt.MouseButton.LeftButton, pos=point)
+    assert heat_map.pinned == (2, 7)
+    assert panel.history.isVisible()
+    expected = (bench.telemetry.steps().routes[:, 2] == 7).any(1)
+    assert np.array_equal(panel.history.called, expected) and 0 < expected.sum() < len(expected)
+    qtbot.keyClick(heat_map, Qt.Key.Key_Escape)
+    assert not panel.history.isVisible()
+    assert not bench.docks.feed.timer.isActive()
+
+
+def test_the_keyboard_goes_from_expert_to_expert(bench: Bench, qtbot: Any) -> None:
+    bench.window.show()
+    panel: Any = bench.docks.experts.panel
+    panel.poll()
+    heat_map = panel.heat_map
+    for key in (Qt.Key.Key_Right, Qt.Key.Key_Down, Qt.Key.Key_Down, Qt.Key.Key_Left, Qt.Key.Key_Return):
+        qtbot.keyClick(heat_map, key)
+    row, expert = heat_map.pinned
+    assert {row, expert} == {0, 2}
+    assert "Layer" in heat_map.accessibleDescription()
+
+
+def test_charts_tell_the_figures_under_the_pointer(bench: Bench, qtbot: Any) -> None:
+    bench.show_all()
+    bench.window.resize(600, 2400)
+    qtbot.waitExposed(bench.window)
+    bench.docks.feed.poll()
+    panels: Any = {key: dock.panel for key, dock in bench.docks.docks.items()}
+    for chart, expected in (
+        (panels["latency"].series, "Token 65 of 128"),
+        (panels["latency"].histogram, "tokens took"),
+        (panels["time"].chart, "ms in all"),
+        (panels["cache"].chart, "experts were in memory"),
+        (panels["bandwidth"].chart, "GB/s"),
+    ):
+        assert expected in chart.describe(chart.box.center())
+        assert chart.describe(QPointF(-5, -5)) == ""
+
+
+def test_cores_show_each_worker_and_each_core(bench: Bench, qtbot: Any) -> None:
+    bench.window.show()
+    dock = bench.docks.docks["cores"]
+    dock.show()
+    panel: Any = dock.panel
+    panel.show_steps()
+    said = panel.rows.accessibleDescription()
+    assert all(f"Worker {number} " in said for number in range(4))
+    assert "Core 0 " in said
+
+
+@pytest.mark.parametrize(("span", "step"), [(100, 50), (10, 5), (4, 1), (0.3, 0.1), (0, 1.0)])
+def test_scales_have_round_steps(span: float, step: float) -> None:
+    assert nice_step(span) == pytest.approx(step)
+
+
+def test_all_panels_of_a_large_mixture_cost_less_than_a_tenth_of_a_core(qtbot: Any) -> None:
+    bench = Bench(MadeUpTelemetry(60, 512, 8, 8))
+    qtbot.addWidget(bench.window)
+    bench.show_all()
+    bench.window.resize(500, 2600)
+    qtbot.waitExposed(bench.window)
+    telemetry = bench.telemetry
+    assert telemetry is not None
+    telemetry.advance(600)
+    for dock in bench.docks.docks.values():
+        getattr(dock.panel, "timer", bench.docks.feed.timer).stop()  # the test sets the pace
+    spent = 0.0
+    for _ in range(6):  # of a second in which six polls of the feed and thirty of the experts fall due
+        telemetry.advance(2)
+        began = time.process_time()
+        bench.docks.feed.poll()
+        for _ in range(4):
+            bench.docks.experts.panel.poll()  # type: ignore[union-attr]
+            qtbot.wait(1)
+        spent += time.process_time() - began
+    print(f"all panels: {spent:.3f} s of each second")
+    assert spent < 0.3  # 0.08 on an idle machine

@@ -1,0 +1,60 @@
+"""How the engine's bands of time are named, coloured and put together for people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QCoreApplication
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from engine.steps import Steps
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """Some of the engine's bands shown as one; ``token`` names its colour."""
+
+    token: str
+    parts: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        translate = QCoreApplication.translate
+        return {
+            "band_experts": translate("Bands", "experts"),
+            "band_attention": translate("Bands", "attention"),
+            "band_router": translate("Bands", "router"),
+            "band_norms": translate("Bands", "norms and other"),
+            "band_output": translate("Bands", "output"),
+            "band_sampling": translate("Bands", "sampling"),
+            "band_disk": translate("Bands", "waiting for disk"),
+            "band_waiting": translate("Bands", "waiting at barriers"),
+            "band_host": translate("Bands", "scheduling and text"),
+        }[self.token]
+
+
+SHOWN_BANDS = (  # from the bottom of the stack
+    Band("band_experts", ("experts", "feed forward")),
+    Band("band_attention", ("attention",)),
+    Band("band_router", ("router",)),
+    Band("band_norms", ("norms", "embedding", "other")),
+    Band("band_output", ("output",)),
+    Band("band_sampling", ("sampling",)),
+    Band("band_host", ("host",)),
+    Band("band_disk", ("disk",)),
+    Band("band_waiting", ("waiting",)),
+)
+
+
+def shown_bands_us(steps: Steps) -> NDArray[np.float64]:
+    """(n, len(SHOWN_BANDS)) of the steps' wall time."""
+    import numpy as np  # noqa: PLC0415  (not needed for the first paint of the window)
+
+    from engine.steps import BANDS  # noqa: PLC0415
+
+    columns = [[BANDS.index(part) for part in band.parts] for band in SHOWN_BANDS]
+    return np.column_stack([steps.bands_us[:, places].sum(1) for places in columns])

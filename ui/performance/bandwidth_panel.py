@@ -1,0 +1,131 @@
+"""How fast weights are read from memory, against what this machine was measured to give."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QPainter, QPen
+from PySide6.QtWidgets import QPushButton, QWidget
+
+from ui.performance.chart import Chart, trimmed
+from ui.performance.panel import LivePanel
+from ui.performance.step_feed import StepFeed
+from ui.theme import current_theme
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from engine.steps import Steps
+
+log = logging.getLogger(__name__)
+
+_MOST_TOKENS = 240
+_GB = 1e9
+
+
+def read_rates(steps: Steps) -> NDArray[np.float64]:
+    """(n,) bytes of weights per second while the team worked, of the steps that decoded."""
+    import numpy as np  # noqa: PLC0415  (not needed for the first paint of the window)
+
+    tokens = steps.chosen(steps.is_decode)
+    return tokens.weight_bytes / np.maximum(tokens.run_us, 1e-3) * 1e6
+
+
+class BandwidthChart(Chart):
+    """Gigabytes per second of each token, below the line of the machine's limit."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("", parent)
+        self.setAccessibleName(self.tr("Gigabytes of weights read per second"))
+        self._rates: list[float] = []
+        self.limit = 0.0
+
+    def set_data(self, rates: list[float], limit: float) -> None:
+        """In bytes per second; limit 0: not measured."""
+        self._rates, self.limit = rates, limit
+        self.update()
+
+    def paint_data(self, painter: QPainter, box: QRectF) -> None:
+        if not self._rates:
+            return
+        theme = current_theme()
+        top = max(self.limit, *self._rates) / _GB * 1.12
+        self.paint_scale(painter, box, top, "GB/s")
+        n = len(self._rates)
+        xs = [(number + 0.5) / n for number in range(n)]
+        self.paint_line(painter, box, xs, [rate / _GB for rate in self._rates], top, theme.color("accent"))
+        if self.limit:
+            y = box.bottom() - self.limit / _GB / top * box.height()
+            painter.setPen(QPen(theme.color("mark"), 1.4, Qt.PenStyle.DashLine))
+            painter.drawLine(QPointF(box.left(), y), QPointF(box.right(), y))
+            text = self.tr("limit {rate} GB/s").format(rate=trimmed(self.limit / _GB))
+            height = painter.fontMetrics().height()
+            painter.drawText(QRectF(box.left(), y + 1, box.width(), height), Qt.AlignmentFlag.AlignRight, text)
+
+    def describe(self, position: QPointF) -> str:
+        if not self._rates or not self.box.contains(position):
+            return ""
+        n = len(self._rates)
+        rate = self._rates[min(n - 1, int((position.x() - self.box.left()) / self.box.width() * n))]
+        return self.tr("{rate} GB/s").format(rate=f"{rate / _GB:.2f}")
+
+
+class BandwidthPanel(LivePanel):
+    """The limit is measured when the user asks for it: it takes the whole memory for a moment."""
+
+    def __init__(self, feed: StepFeed, n_threads: int, parent: QWidget | None = None) -> None:
+        super().__init__(feed, "", parent)
+        self.title = self.tr("Memory bandwidth")
+        self.setAccessibleName(self.title)
+        self.help_text = self.tr(
+            "Every token needs all weights that serve it, once, from memory. The line is how many gigabytes of them "
+            "the engine read per second. The dashed line is what this machine's memory can give, once measured. A line "
+            "close to it: only smaller weights or faster memory would help. Far below it: the processor is the limit."
+        )
+        self.chart = BandwidthChart(self)
+        self.measure = QPushButton(self.tr("Measure this machine's limit"), self)
+        self.measure.setToolTip(self.tr("Reads memory at full speed for a moment; best while nothing else runs"))
+        self.measure.clicked.connect(self._on_measure)
+        self.column.addWidget(self.chart, 1)
+        self.column.addWidget(self.measure, 0, Qt.AlignmentFlag.AlignLeft)
+        self.limit_bytes_per_s = 0.0
+        self._n_threads = n_threads
+        self._task: asyncio.Task[None] | None = None
+
+    def show_steps(self) -> None:
+        steps = self.feed.steps
+        assert steps is not None
+        rates = read_rates(steps)[-_MOST_TOKENS:].tolist()
+        self.chart.set_data(rates, self.limit_bytes_per_s)
+        if not rates:
+            self.summary.setText("")
+            return
+        newest = rates[-32:]
+        rate = sorted(newest)[len(newest) // 2]
+        text = self.tr("{rate} GB/s of weights").format(rate=f"{rate / _GB:.1f}")
+        if self.limit_bytes_per_s:
+            share = f"{100 * rate / self.limit_bytes_per_s:.0f}"
+            text += " · " + self.tr("{share} % of what the memory can give").format(share=share)
+        self.summary.setText(text)
+
+    def _on_measure(self) -> None:
+        self.measure.setEnabled(False)
+        self._task = asyncio.ensure_future(self._measure())
+
+    async def _measure(self) -> None:
+        from engine.hardware.bandwidth import read_bytes_per_second  # noqa: PLC0415
+
+        try:
+            loop = asyncio.get_running_loop()
+            self.limit_bytes_per_s = await loop.run_in_executor(None, read_bytes_per_second, self._n_threads)
+        except (MemoryError, OSError) as error:
+            log.warning("the memory's speed cannot be measured: %s", error)
+            self.summary.setText(self.tr("There is too little free memory to measure with."))
+        else:
+            self._on_changed()
+        finally:
+            self.measure.setEnabled(True)

@@ -1,0 +1,108 @@
+"""The expert cache: what was there, what had to be read, and how long that took."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import QWidget
+
+from ui import format as fmt
+from ui.performance.chart import Chart
+from ui.performance.panel import LivePanel
+from ui.performance.step_feed import StepFeed
+from ui.theme import current_theme
+
+if TYPE_CHECKING:
+    from engine.steps import Steps
+
+_MOST_STEPS = 160
+
+
+class CacheChart(Chart):
+    """A column a token: how many of its experts had to be read."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("", parent)
+        self.setAccessibleName(self.tr("Experts read from the file for each token"))
+        self._steps: Steps | None = None
+
+    def set_data(self, steps: Steps) -> None:
+        self._steps = steps
+        self.update()
+
+    def paint_data(self, painter: QPainter, box: QRectF) -> None:
+        steps = self._steps
+        if steps is None or not len(steps):
+            return
+        theme = current_theme()
+        most = int(steps.expert_loads.max())
+        top = float(max(4, most)) * 1.05
+        self.paint_scale(painter, box, top, self.tr("read"))
+        if most == 0:
+            painter.setPen(theme.color("text_muted"))
+            painter.drawText(box, Qt.AlignmentFlag.AlignCenter, self.tr("Every expert was in memory"))
+            return
+        width = box.width() / len(steps)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(theme.color("band_disk"))
+        for number, n_read in enumerate(steps.expert_loads.tolist()):
+            height = n_read / top * box.height()
+            left = box.left() + number * width
+            painter.drawRect(QRectF(left, box.bottom() - height, max(1.0, width - 1), height))
+
+    def describe(self, position: QPointF) -> str:
+        steps = self._steps
+        if steps is None or not len(steps) or not self.box.contains(position):
+            return ""
+        n = len(steps)
+        place = min(n - 1, int((position.x() - self.box.left()) / self.box.width() * n))
+        used, read = int(steps.experts_used[place]), int(steps.expert_loads[place])
+        return self.tr("{found} experts were in memory, {read} were read ({size})").format(
+            found=max(0, used - read), read=read, size=fmt.size(int(steps.disk_bytes[place]))
+        )
+
+
+class CachePanel(LivePanel):
+    """Hits, misses and bytes read; a dense model has nothing of the kind."""
+
+    def __init__(self, feed: StepFeed, parent: QWidget | None = None) -> None:
+        super().__init__(feed, "", parent)
+        self.title = self.tr("Expert cache")
+        self.setAccessibleName(self.title)
+        self.help_text = self.tr(
+            "Each column is one token, as high as the number of experts that had to be read from the file for it; no "
+            "column means that all were in memory. After a model is opened each expert is read once. Columns that go "
+            "on mean that the cache is too small for this conversation: each read makes its token late."
+        )
+        self.chart = CacheChart(self)
+        self.column.addWidget(self.chart, 1)
+
+    def has_data(self) -> bool:
+        return super().has_data() and self.feed.steps is not None and bool(self.feed.steps.experts_used.any())
+
+    def show_steps(self) -> None:
+        steps = self.feed.steps
+        assert steps is not None
+        tokens = steps.chosen(steps.is_decode)  # a prompt's steps need nearly all experts, and would hide the others
+        self.chart.set_data((tokens if len(tokens) else steps).chosen(slice(-_MOST_STEPS, None)))
+        used, read = int(steps.experts_used.sum()), int(steps.expert_loads.sum())
+        waited_ms = float(self._disk_us(steps)) / 1e3
+        text = self.tr("{share} % found in memory · {read} read, {size}, {time} waited · {evicted} gave way")
+        self.summary.setText(
+            text.format(
+                share=f"{100 * (1 - min(read, used) / used):.1f}",
+                read=fmt.count(read),
+                size=fmt.size(int(steps.disk_bytes.sum())),
+                time=fmt.duration(waited_ms),
+                evicted=fmt.count(int(steps.expert_evictions.sum())),
+            )
+        )
+
+    @staticmethod
+    def _disk_us(steps: Steps) -> float:
+        from engine.steps import BANDS  # noqa: PLC0415
+
+        return float(steps.bands_us[:, BANDS.index("disk")].sum())

@@ -1,0 +1,172 @@
+"""Charts of durations: token after token, and how often each duration came."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QPainter, QPen
+from PySide6.QtWidgets import QWidget
+
+from ui import format as fmt
+from ui.performance.chart import Chart, trimmed
+from ui.theme import current_theme
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_N_BINS = 36
+_HEADROOM = 1.5  # the scale ends at this much of the 99th percentile; what lies above is drawn at the edge
+
+
+class Durations:
+    """Milliseconds of decoded tokens with what is said about them."""
+
+    def __init__(self, ms: NDArray[np.float64], marks: list[tuple[int, float]]) -> None:
+        """`marks`: before which token an answer began, and how long its first token took in milliseconds."""
+        import numpy as np  # noqa: PLC0415  (not needed for the first paint of the window)
+
+        self.ms, self.marks = ms, marks
+        self.p50, self.p95, self.p99 = (float(value) for value in np.percentile(ms, (50, 95, 99)))
+        self.top = max(self.p99 * _HEADROOM, 1e-3)
+        self.counts, self.edges = np.histogram(np.minimum(ms, self.top), _N_BINS, (0, self.top))
+
+
+class LatencySeries(Chart):
+    """One point a token; a flag where an answer began, with the time to its first token."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("", parent)
+        self.setAccessibleName(self.tr("Milliseconds of each token"))
+        self.data: Durations | None = None
+
+    def set_data(self, data: Durations | None) -> None:
+        self.data = data
+        self.update()
+
+    def paint_data(self, painter: QPainter, box: QRectF) -> None:
+        data = self.data
+        if data is None:
+            return
+        theme = current_theme()
+        self.paint_scale(painter, box, data.top, self.tr("ms"))
+        n = len(data.ms)
+        xs = [(number + 0.5) / n for number in range(n)]
+        self.paint_line(painter, box, xs, data.ms.tolist(), data.top, theme.color("accent"))
+        for value, token in ((data.p50, "text_muted"), (data.p95, "warning"), (data.p99, "danger")):
+            y = box.bottom() - value / data.top * box.height()
+            painter.setPen(QPen(theme.color(token), 1, Qt.PenStyle.DotLine))
+            painter.drawLine(QPointF(box.left(), y), QPointF(box.right(), y))
+        free_from = 0.0
+        for place, ttft_ms in data.marks:
+            x = box.left() + place / n * box.width()
+            painter.setPen(QPen(theme.color("mark"), 1.5))
+            painter.drawLine(QPointF(x, box.top() - theme.px(8)), QPointF(x, box.bottom()))
+            text = fmt.duration(ttft_ms)
+            width = painter.fontMetrics().horizontalAdvance(text) + theme.px(6)
+            left = min(x + theme.px(3), self.width() - width)
+            if left >= free_from:
+                height = painter.fontMetrics().height()
+                painter.drawText(QRectF(left, 0, width, height), Qt.AlignmentFlag.AlignLeft, text)
+                free_from = left + width
+
+    def describe(self, position: QPointF) -> str:
+        if self.data is None or not self.box.contains(position):
+            return ""
+        n = len(self.data.ms)
+        place = min(n - 1, int((position.x() - self.box.left()) / self.box.width() * n))
+        return self.tr("Token {number} of {all}: {ms} ms").format(
+            number=place + 1, all=n, ms=trimmed(float(self.data.ms[place]))
+        )
+
+
+class LatencyHistogram(Chart):
+    """How many tokens took how long."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("", parent)
+        self.setAccessibleName(self.tr("How many tokens took how long"))
+        self.bottom = 18
+        self.data: Durations | None = None
+
+    def set_data(self, data: Durations | None) -> None:
+        self.data = data
+        self.update()
+
+    def paint_data(self, painter: QPainter, box: QRectF) -> None:
+        data = self.data
+        if data is None:
+            return
+        theme = current_theme()
+        top = max(1, int(data.counts.max()))
+        self.paint_scale(
+            painter, box, top, self.tr("tokens"), lambda value: trimmed(value) if value == int(value) else ""
+        )
+        width = box.width() / len(data.counts)
+        painter.setPen(Qt.PenStyle.NoPen)
+        for number, n in enumerate(data.counts.tolist()):
+            height = n / top * box.height()
+            edge = data.edges[number]
+            token = "danger" if edge >= data.p99 else "warning" if edge >= data.p95 else "accent"
+            painter.setBrush(theme.color(token))
+            painter.drawRect(QRectF(box.left() + number * width, box.bottom() - height, max(1.0, width - 1), height))
+        painter.setPen(theme.color("text_faint"))
+        foot = QRectF(box.left(), box.bottom() + 2, box.width(), painter.fontMetrics().height())
+        painter.drawText(foot, Qt.AlignmentFlag.AlignLeft, "0")
+        painter.drawText(foot, Qt.AlignmentFlag.AlignHCenter, self.tr("ms for a token"))
+        painter.drawText(foot, Qt.AlignmentFlag.AlignRight, trimmed(data.top))
+
+    def describe(self, position: QPointF) -> str:
+        data = self.data
+        if data is None or not self.box.contains(position):
+            return ""
+        bar = min(len(data.counts) - 1, int((position.x() - self.box.left()) / self.box.width() * len(data.counts)))
+        return self.tr("{n} tokens took {low} to {high} ms").format(
+            n=fmt.count(int(data.counts[bar])),
+            low=trimmed(float(data.edges[bar])),
+            high=trimmed(float(data.edges[bar + 1])),
+        )
+
+
+class PromptSpeed(Chart):
+    """Tokens per second of each step that read a prompt, as bars as wide as the step was long."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("", parent)
+        self.setAccessibleName(self.tr("Speed of reading prompts"))
+        self._rates: list[float] = []
+        self._sizes: list[int] = []
+
+    def set_data(self, rates: list[float], sizes: list[int]) -> None:
+        """Tokens per second, and how many tokens each step read."""
+        self._rates, self._sizes = rates, sizes
+        self.update()
+
+    def paint_data(self, painter: QPainter, box: QRectF) -> None:
+        if not self._rates:
+            return
+        theme = current_theme()
+        top = max(self._rates) * 1.1
+        self.paint_scale(painter, box, top, self.tr("tok/s"))
+        width = min(box.width() / len(self._rates), theme.px(26))
+        painter.setPen(theme.color("text_muted"))
+        head = QRectF(box.left(), 0, box.width(), painter.fontMetrics().height())
+        painter.drawText(head, Qt.AlignmentFlag.AlignLeft, self.tr("reading prompts, step by step"))
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(theme.color("band_attention"))
+        for number, rate in enumerate(self._rates):
+            height = rate / top * box.height()
+            left = box.left() + number * width
+            painter.drawRect(QRectF(left, box.bottom() - height, max(1.0, width - 2), height))
+
+    def describe(self, position: QPointF) -> str:
+        if not self._rates or not self.box.contains(position):
+            return ""
+        width = min(self.box.width() / len(self._rates), current_theme().px(26))
+        number = int((position.x() - self.box.left()) / width)
+        if number >= len(self._rates):
+            return ""
+        return self.tr("{n} tokens of a prompt at {rate}").format(
+            n=fmt.count(self._sizes[number]), rate=fmt.rate(self._rates[number])
+        )

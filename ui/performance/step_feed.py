@@ -1,0 +1,78 @@
+"""Reads the engine's steps once for all panels that are visible; while none is, it does nothing at all."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+if TYPE_CHECKING:
+    from engine.steps import Steps
+
+POLL_MS = 160
+KEPT_STEPS = 512
+
+
+class StepSource(Protocol):
+    """What is read: the engine's telemetry, or a recording."""
+
+    @property
+    def n_steps(self) -> int:
+        """Steps noted so far."""
+
+    def steps(self, after: int = 0) -> Steps:
+        """The newest steps whose number is above `after`."""
+
+
+class StepFeed(QObject):
+    """Emits ``changed`` when there are new steps, ``idle`` six times a second whether or not there are.
+
+    A panel says with :meth:`attach` and :meth:`detach` that it is visible or is not any more.
+    """
+
+    changed = Signal()
+    idle = Signal()
+
+    def __init__(self, source: Callable[[], StepSource | None], parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._source_of = source
+        self._attached: set[object] = set()
+        self.source: StepSource | None = None
+        self.steps: Steps | None = None  # the newest ones
+        self.n_read = 0
+        self.timer = QTimer(self)
+        self.timer.setInterval(POLL_MS)
+        self.timer.timeout.connect(self.poll)
+
+    def attach(self, panel: object) -> None:
+        self._attached.add(panel)
+        self.poll()
+        self.timer.start()
+
+    def detach(self, panel: object) -> None:
+        self._attached.discard(panel)
+        if not self._attached:
+            self.timer.stop()
+
+    def poll(self) -> None:
+        """Look for new steps, or another model."""
+        source = self._source_of()
+        if source is not self.source:
+            self.source, self.steps, self.n_read = source, None, 0
+            self.changed.emit()
+        if source is not None and source.n_steps != self.n_read:
+            fresh = source.steps(self.n_read)
+            self.n_read = int(fresh.numbers[-1]) if len(fresh) else source.n_steps
+            self.steps = (
+                fresh.chosen(slice(-KEPT_STEPS, None)) if self.steps is None else self.steps.joined(fresh, KEPT_STEPS)
+            )
+            self.changed.emit()
+        self.idle.emit()
+
+    def recent(self, seconds: float) -> Steps | None:
+        """The steps that began within the last `seconds`."""
+        if self.steps is None:
+            return None
+        return self.steps.chosen(self.steps.began_s > time.perf_counter() - seconds)

@@ -1,0 +1,165 @@
+"""Where each token's time went, as bands on top of each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QImage, QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from ui.performance.bands import SHOWN_BANDS, shown_bands_us
+from ui.performance.chart import Chart
+from ui.performance.panel import LivePanel
+from ui.performance.step_feed import StepFeed
+from ui.theme import current_theme
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_MOST_TOKENS = 240
+_HEADROOM = 1.35
+
+
+class StackedBands(Chart):
+    """One column a token, as high as it took long."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("", parent)
+        self.setAccessibleName(self.tr("Where each token's time went, in milliseconds"))
+        self._ms: NDArray[np.float64] | None = None  # (n, n_bands)
+
+    def set_data(self, bands_ms: NDArray[np.float64]) -> None:
+        self._ms = bands_ms
+        self.update()
+
+    def paint_data(self, painter: QPainter, box: QRectF) -> None:
+        import numpy as np  # noqa: PLC0415
+
+        if self._ms is None or not len(self._ms):
+            return
+        theme = current_theme()
+        sums = self._ms.cumsum(1)
+        top = max(float(np.percentile(sums[:, -1], 95)) * _HEADROOM, 1e-6)
+        self.paint_scale(painter, box, top, self.tr("ms"))
+        scale = painter.device().devicePixelRatioF()
+        width, height = max(1, round(box.width() * scale)), max(1, round(box.height() * scale))
+        tokens = np.arange(width) * len(sums) // width
+        levels = np.round(sums.T * (height / top)).astype(np.int32)[:, tokens]  # (n_bands, width) rows from below
+        rows = np.arange(height - 1, -1, -1)[:, None]
+        band_of = np.zeros((height, width), np.uint8)
+        for level in levels:
+            band_of += rows >= level
+        colors = [theme.color(band.token).rgba() for band in SHOWN_BANDS] + [0]
+        pixels = np.array(colors, np.uint32)[band_of]
+        image = QImage(pixels.data, width, height, 4 * width, QImage.Format.Format_ARGB32)
+        painter.drawImage(box, image)
+
+    def describe(self, position: QPointF) -> str:
+        if self._ms is None or not len(self._ms) or not self.box.contains(position):
+            return ""
+        n = len(self._ms)
+        bands = self._ms[min(n - 1, int((position.x() - self.box.left()) / self.box.width() * n))]
+        lines = [
+            self.tr("{band}: {ms} ms").format(band=band.name, ms=f"{ms:.2f}")
+            for band, ms in zip(SHOWN_BANDS, bands.tolist(), strict=True)
+            if ms >= 0.005
+        ]
+        return "\n".join([self.tr("{ms} ms in all").format(ms=f"{bands.sum():.2f}"), *reversed(lines)])
+
+
+class BandLegend(QWidget):
+    """A square of colour, a name and a share for each band, in as many columns as fit."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._shares: list[float] = [0.0] * len(SHOWN_BANDS)
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+        current_theme().changed.connect(self.updateGeometry)
+
+    def set_shares(self, shares: list[float]) -> None:
+        """Of all time, each from 0 to 1."""
+        self._shares = shares
+        self.setAccessibleName(
+            ", ".join(f"{band.name} {share:.0%}" for band, share in zip(SHOWN_BANDS, shares, strict=True))
+        )
+        self.update()
+
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        n_rows = -(-len(SHOWN_BANDS) // self._n_columns(width))
+        return n_rows * current_theme().px(18) + current_theme().px(2)
+
+    def sizeHint(self) -> QSize:
+        return QSize(300, self.heightForWidth(max(300, self.width())))
+
+    def _n_columns(self, width: int) -> int:
+        return max(1, min(5, width // current_theme().px(150)))
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        theme = current_theme()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setFont(theme.font(11))
+        n_columns, row_height = self._n_columns(self.width()), theme.px(18)
+        n_rows = -(-len(SHOWN_BANDS) // n_columns)
+        width = self.width() / n_columns
+        for number, (band, share) in enumerate(zip(SHOWN_BANDS, self._shares, strict=True)):
+            column, row = divmod(number, n_rows)
+            box = QRectF(column * width, row * row_height, width - theme.px(10), row_height)
+            mark = QRectF(box.left(), box.center().y() - theme.px(4), theme.px(8), theme.px(8))
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(theme.color(band.token))
+            painter.drawRoundedRect(mark, 2, 2)
+            middle = Qt.AlignmentFlag.AlignVCenter
+            percent = f"{share * 100:.0f} %" if share >= 0.01 or share == 0 else "< 1 %"
+            painter.setPen(theme.color("text"))
+            painter.drawText(box, middle | Qt.AlignmentFlag.AlignRight, percent)
+            painter.setPen(theme.color("text_muted"))
+            room = box.adjusted(theme.px(14), 0, -theme.px(34), 0)
+            name = painter.fontMetrics().elidedText(band.name, Qt.TextElideMode.ElideRight, int(room.width()))
+            painter.drawText(room, middle | Qt.AlignmentFlag.AlignLeft, name)
+
+
+class TimePanel(LivePanel):
+    """The bands of the newest tokens, their shares, and what follows from them."""
+
+    def __init__(self, feed: StepFeed, parent: QWidget | None = None) -> None:
+        super().__init__(feed, "", parent)
+        self.title = self.tr("Where the time went")
+        self.setAccessibleName(self.title)
+        self.help_text = self.tr(
+            "Each column is one token, as high as the milliseconds that it took; the colours say what the processor "
+            "did in that time. Mostly experts and attention: the model is being computed, and memory or processor set "
+            "the pace. Much waiting at barriers: cores wait for each other, so other programs are in the way or there "
+            "are too many threads. Waiting for disk: experts are being read, and a larger cache would help."
+        )
+        self.chart, self.legend = StackedBands(self), BandLegend(self)
+        self.column.addWidget(self.chart, 1)
+        self.column.addWidget(self.legend)
+
+    def show_steps(self) -> None:
+        steps = self.feed.steps
+        assert steps is not None
+        tokens = steps.chosen(steps.is_decode)
+        if not len(tokens):
+            tokens = steps
+        bands = shown_bands_us(tokens.chosen(slice(-_MOST_TOKENS, None)))
+        self.chart.set_data(bands / 1e3)
+        shares = bands.sum(0) / max(bands.sum(), 1e-9)
+        self.legend.set_shares(shares.tolist())
+        self.summary.setText(self._advice(dict(zip((b.token for b in SHOWN_BANDS), shares.tolist(), strict=True))))
+
+    def _advice(self, share: dict[str, float]) -> str:
+        if share["band_disk"] > 0.1:
+            return self.tr("Waiting for the disk: a larger expert cache would help.")
+        if share["band_waiting"] > 0.3:
+            return self.tr("Cores wait for each other: close other programs, or use fewer threads.")
+        if share["band_router"] > 0.4:
+            return self.tr("The router takes the most: several answers at once would share it.")
+        return self.tr("The model's own work sets the pace: memory or processor are the limit.")
