@@ -132,7 +132,7 @@ def load_library(tier: Tier, progress: Progress | None = None) -> KernelLibrary:
 def _load_or_build(tier: Tier, progress: Progress | None) -> KernelLibrary:
     name = _folder_name(tier)
     try:
-        return KernelLibrary(tier, _cache_root() / name)  # it need not be writable
+        return KernelLibrary(tier, cache_root() / name)  # it need not be writable
     except OSError:
         _log.info("kernels for %s are not built yet", tier.name)
     except KernelBuildError as damaged:
@@ -147,13 +147,14 @@ def _load_or_build(tier: Tier, progress: Progress | None) -> KernelLibrary:
     return KernelLibrary(tier, folder)
 
 
-def _cache_root() -> Path:
+def cache_root() -> Path:
+    """The folder of compiled kernels; it need not exist."""
     return Path(os.environ.get(CACHE_VARIABLE) or platformdirs.user_cache_path("colibri", appauthor=False) / "kernels")
 
 
 def _writable_cache_root() -> Path:
     """The cache folder, or a temporary one, gone when the program ends, where it cannot be written."""
-    root = _cache_root()
+    root = cache_root()
     try:
         root.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=root):

@@ -33,7 +33,7 @@ def tier() -> Tier:
 def built(tier: Tier, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the folder in which this tier's kernels are."""
     load_library(tier)
-    folder = library._cache_root() / library._folder_name(tier)
+    folder = library.cache_root() / library._folder_name(tier)
     return Path(shutil.copytree(folder, tmp_path_factory.mktemp("built") / folder.name))
 
 
