@@ -21,6 +21,7 @@ from app.jobs import Job, JobCancelledError
 from engine.errors import ColibriError, EngineClosedError, NumericalError
 
 if TYPE_CHECKING:  # the engine is imported in its own thread: the window need not wait for it
+    from app.benchmark import BenchmarkResult, SpeedTest
     from engine import Delta, Engine, EngineConfig, MemoryPlan, ModelInfo, SamplingParams, Stats
     from engine.chat.chat_prompts import ChatPrompt
     from engine.telemetry import Telemetry
@@ -133,6 +134,34 @@ class EngineService:
     async def stats(self) -> Stats | None:
         """The engine's figures; None while no model is open."""
         return await self._call(lambda: None if self._engine is None else self._engine.stats())
+
+    async def measure(self, job: Job, tests: Sequence[SpeedTest], n_repetitions: int = 3) -> BenchmarkResult:
+        """Measure the open model's speed; phases and cancelling as app.benchmark.measure has them, through `job`.
+
+        Other work waits until it is over. Raises NoModelError, InvalidRequestError (while answers are being written),
+        ContextLengthError, NumericalError; JobCancelledError when it was cancelled before anything was measured.
+        """
+
+        def work() -> BenchmarkResult:
+            from app.benchmark import measure  # noqa: PLC0415 - the window's first paint need not wait for it
+
+            if self._engine is None:
+                raise NoModelError("No model is open: choose one in the model list first.")
+            result = measure(
+                self._engine,
+                tests,
+                n_repetitions,
+                progress=lambda phase, fraction: job.report(phase, fraction=fraction),
+                cancelled=lambda: job.cancelled,
+            )
+            if not result.speeds:
+                job.check()
+            return result
+
+        async def call(_job: Job) -> BenchmarkResult:
+            return await self._call(work)
+
+        return await job.run(call)
 
     def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call `listener()` on the loop's thread after each change; returns a function that ends this."""
