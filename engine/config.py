@@ -27,6 +27,10 @@ class EngineConfig:
     tier: instruction-set tier; None: the best that the CPU has.
     expert_cache_bytes, expert_cache_experts: limits of the expert slabs; None: all experts may stay.
     cache_policy: which expert gives way: "lru", "lfu" or "fifo".
+    top_k: experts for each token, instead of the model's own number. logits_rows: most positions of one step that give
+    logits; `Engine.evaluate` reads as many at once.
+    For calibration: measures_inputs: sum the squares of every matrix's inputs; keeps_inputs:
+    keep the newest step's inputs of the matrices whose names end so.
     """
 
     context_length: int = 4096
@@ -40,6 +44,10 @@ class EngineConfig:
     expert_cache_bytes: int | None = None
     expert_cache_experts: int | None = None
     cache_policy: str = "lru"
+    top_k: int | None = None
+    logits_rows: int = 32
+    measures_inputs: bool = False
+    keeps_inputs: str = ""
 
     def __post_init__(self) -> None:
         for name, value, low in (
@@ -48,6 +56,8 @@ class EngineConfig:
             ("max_batch_tokens", self.max_batch_tokens, 1),
             ("max_sequences", self.max_sequences, 1),
             ("kv_pool_tokens", self.kv_pool_tokens, self.context_length),
+            ("top_k", self.top_k, 1),
+            ("logits_rows", self.logits_rows, 1),
             ("expert_cache_bytes", self.expert_cache_bytes, 1),
             ("expert_cache_experts", self.expert_cache_experts, 1),
         ):

@@ -31,6 +31,7 @@ from engine.kernels.library import load_library
 from engine.kernels.tiers import choose_tier
 from engine.memory import MemoryPlan
 from engine.model import Model
+from engine.models.observed import InputSums
 from engine.request import Delta, Request
 from engine.sampling import Sampler, SamplingParams
 from engine.scheduler import Scheduler, Sequence, Share
@@ -261,6 +262,14 @@ class Engine:
             model.release_state(state)
             model.release_state(next_state)
             model.pool.release(pages)
+
+    def input_sums(self) -> dict[str, InputSums]:
+        """Sums of squares of every matrix's inputs since the model was opened, by tensor (`measures_inputs`)."""
+        return self._open_model.observed.sums()
+
+    def kept_inputs(self, n_tokens: int) -> dict[str, Array]:
+        """The newest step's inputs (n_tokens, n_inputs) of the matrices named by `keeps_inputs`."""
+        return self._open_model.observed.kept(n_tokens)
 
     def reset_cache(self) -> None:
         """Forget the keys and values of all finished conversations."""

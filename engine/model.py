@@ -37,7 +37,6 @@ from engine.telemetry import Clock
 from engine.verify import Limits, verify
 
 _log = logging.getLogger(__name__)
-_LEAST_OUTPUTS = 32  # rows of logits that one step can give
 _KEPT_STATES = 8  # recurrent states kept for later, at least
 
 
@@ -67,7 +66,7 @@ def _build(
     memory: Memory,
 ) -> _Parts:
     weights = Weights(reader, memory)
-    max_outputs = max(config.max_sequences, _LEAST_OUTPUTS)
+    max_outputs = max(config.max_sequences, config.logits_rows)
     batch = Batch(memory, config.max_batch_tokens, config.max_sequences, max_outputs, config.context_length)
     builder = Builder(Setting(hyper, weights, memory, library, config, batch, n_workers))
     architecture(keys.architecture)(builder, keys)
@@ -141,7 +140,7 @@ class Model:
     def _open(self, config: EngineConfig, library: KernelLibrary, progress: Callable[[float], None] | None) -> None:
         keys = Keys(self.reader.metadata)
         architecture(keys.architecture)  # refuse an unknown one before its keys are looked at
-        self.hyper = Hyperparameters.read(keys)
+        self.hyper = _with_top_k(Hyperparameters.read(keys), config.top_k)
         config, n_workers = _bounded(config, self.hyper), config.threads or usable_cores()
         measured = Memory(measure_only=True)
         parts = _build(self.reader, self.hyper, keys, config, n_workers, library, measured)
@@ -155,6 +154,7 @@ class Model:
         self.pool = PagePool(parts.n_pages, parts.kv_address, parts.page_bytes)
         self.states = parts.states
         self.n_vocab = parts.builder.n_vocab
+        self.observed = parts.builder.observed
         self.long_from = parts.builder.long_from
         self.info = self._describe(keys, parts.builder, library)
         self.plan.finish()
@@ -338,6 +338,14 @@ def _matrix_bytes(plan: Plan) -> tuple[int, int]:
             if operation.kernel.startswith("matmul_") and not operands["items"]:
                 n_bytes[stage.kind == "output"] += int(operands["n_groups"] * operands["group_bytes"])
     return n_bytes[False], n_bytes[True]
+
+
+def _with_top_k(hyper: Hyperparameters, top_k: int | None) -> Hyperparameters:
+    if top_k is None:
+        return hyper
+    if top_k > hyper.n_experts:
+        raise InvalidRequestError(f"top_k is {top_k}, but this model has {hyper.n_experts or 'no'} experts.")
+    return replace(hyper, top_k=top_k)
 
 
 def _bounded(config: EngineConfig, hyper: Hyperparameters) -> EngineConfig:

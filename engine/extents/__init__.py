@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from engine.extents import attention, experts, products, recurrent, rows
+from engine.extents import attention, experts, observe, products, recurrent, rows
 from engine.extents.base import Facts, Limits, Reach
 from engine.plan import Operation
 
@@ -30,6 +30,8 @@ FAMILIES: dict[str, Rule] = {
     "route": experts.route,
     "group": experts.group,
     "combine": experts.combine,
+    "square_sums": observe.square_sums,
+    "keep_rows": observe.keep_rows,
     "multiply": recurrent.multiply,
     "causal_conv": recurrent.causal_conv,
     "delta_gates": recurrent.delta_gates,

@@ -38,6 +38,7 @@ FAMILIES = (  # the longest to compile first, so that the processes end together
     "conv",
     "norm",
     "ffn",
+    "observe",
     "activation",
     "embed",
     "encode_scaled",

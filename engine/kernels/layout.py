@@ -127,4 +127,5 @@ def kv_head_bytes(head_dim: int, value_dim: int, element_bytes: int) -> int:
 
 
 LATENT_HEADS_TOGETHER = 4  # heads that attend to a compressed cache together (see latent.py)
+OBSERVED_BYTES = 64  # of a row: the columns that one chunk of square_sums takes (see observe.py)
 DELTA_COLUMNS = 64  # columns of a head's values that one chunk of the delta rule takes (see delta.py)

@@ -236,7 +236,7 @@ class Mixture(Parts):
 
     def _expert_inputs(self, x: Rows, experts: ExpertLayer, pairs: Extent) -> Rows:
         """The rows of x once for each (token, choice) pair, so that an expert's rows lie together."""
-        needs_floats = not x.rounded or experts.gate.is_float or experts.up.is_float
+        needs_floats = not x.rounded or experts.gate.is_float or experts.up.is_float or self.config.measures_inputs
         needs_rounded = bool(x.rounded) and not (experts.gate.is_float and experts.up.is_float)
         plain = self.buffer("expert inputs", x.stride * pairs.most).address if needs_floats else 0
         rounded = self.rounded_buffer("expert inputs", pairs.most, x.rounded_stride) if needs_rounded else 0

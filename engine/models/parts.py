@@ -10,6 +10,7 @@ from engine.kernels.layout import MATMUL_SCRATCH_BYTES, TILE_ROWS, matmul_kernel
 from engine.kernels.library import KernelLibrary
 from engine.memory import Memory
 from engine.models.hyperparameters import Hyperparameters
+from engine.models.observed import ObservedInputs
 from engine.models.weights import Matrix, Strips, Weights
 from engine.models.workspace import Rows, Workspace
 from engine.plan import Extent, Plan
@@ -47,6 +48,7 @@ class Parts(Workspace):
         self.residual_scale = 1.0  # what every addition to the residual stream is multiplied with
         self.has_layer_norms = False  # layer normalisation with biases, instead of RMS normalisation
         self.x = self.rows("residual", self.hyper.n_embedding)
+        self.observed = ObservedInputs(self.memory, self.config)
 
     @property
     def n_vocab(self) -> int:
@@ -193,6 +195,8 @@ class Parts(Workspace):
         x_stride = x.rounded_stride if takes_rounded else x.stride
         rows_at_once = min(max(_CACHED_ACTIVATION_BYTES // x_stride // TILE_ROWS, 1) * TILE_ROWS, TOKEN_TILE)
         self.need_scratch(MATMUL_SCRATCH_BYTES)
+        n_matrices = self.hyper.n_experts if items else 1
+        self.observed.add_to(self.plan, matrix, x, extent, self.batch.one, items=items, n_matrices=n_matrices)
         self.plan.add(
             kernel,
             Extent(extent.cell, extent.most, unit, row_chunks),
