@@ -53,7 +53,9 @@ def test_logits_do_not_change_and_every_matrix_is_seen(name: str) -> None:
         matrices = {
             tensor.name
             for tensor in model.reader.tensors.values()
-            if len(tensor.shape) > 1 and min(tensor.shape) > 8 and tensor.name.endswith("weight")
+            if len(tensor.shape) > 1
+            and min(tensor.shape) > 8
+            and tensor.name.endswith("weight")
             and not tensor.name.startswith(f"blk.{model.hyper.n_layers}.")  # guesses further tokens; unused
         }
     unseen = matrices - set(sums)
