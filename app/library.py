@@ -33,6 +33,7 @@ class ModelEntry:
     architecture: str
     type_name: str
     is_starter: bool = False
+    comparison: str = ""  # with the model that it was converted from
     problem: str = ""
     place: Place = Place.FOLDER
 
@@ -118,6 +119,7 @@ class Library:
 
 def describe(path: Path) -> ModelEntry:
     """What a model file's header says. Raises OSError when the file cannot be read."""
+    from engine.convert.proof import proof_of  # noqa: PLC0415 - the same
     from engine.gguf import GGUFReader  # noqa: PLC0415 - it brings NumPy, which the window's first paint need not wait for
 
     entry = ModelEntry(path, path.stem, path.stat().st_size, "", "", is_starter=path == starter.starter_path())
@@ -133,6 +135,7 @@ def describe(path: Path) -> ModelEntry:
                 file_bytes=reader.file_bytes,
                 architecture=architecture,
                 type_name=bytes_by_type.most_common(1)[0][0] if bytes_by_type else "",
+                comparison=((proof := proof_of(reader.metadata)) and proof.sentence) or "",
                 problem="" if bytes_by_type else "The file holds no tensors.",
             )
     except ColibriError as error:

@@ -263,7 +263,15 @@ class MainWindow(QMainWindow):
         library = self.loader.library
         self.page.picker.set_models(
             [
-                ShownModel(entry.path, entry.name, entry.file_bytes, entry.type_name, entry.is_starter, entry.problem)
+                ShownModel(
+                    entry.path,
+                    entry.name,
+                    entry.file_bytes,
+                    entry.type_name,
+                    entry.is_starter,
+                    entry.comparison,
+                    entry.problem,
+                )
                 for entry in (library.entries if library is not None else [])
             ]
         )

@@ -36,6 +36,7 @@ _JSON_FACTS = (
     "n_experts",
     "top_k",
     "has_chat_template",
+    "comparison",
 )
 
 
@@ -90,6 +91,7 @@ def _facts(model: ModelDescription) -> Table:
         "experts": _experts(model),
         "context": f"{model.context_length:,} tokens" if model.context_length else None,
         "chat template": "present" if model.has_chat_template else "none",
+        "beside its source": model.comparison or "not compared",
         "format": f"GGUF version {model.version}, {len(model.paths)} file{'s' * (len(model.paths) > 1)}",
         "size": f"{_size(model.file_bytes)} ({model.file_bytes:,} bytes)",
     }

@@ -92,6 +92,21 @@ def read_header(buffer: mmap.mmap | bytes, path: Path, file_index: int = 0) -> H
     return Header(version, metadata, placed, alignment, data_offset)
 
 
+def encoded_keys(buffer: mmap.mmap | bytes, path: Path) -> dict[str, bytes]:
+    """Each key's type and value as the file has them, for a file that takes them over. Raises as `read_header` does."""
+    cursor = Cursor(buffer, path)
+    _read_version(cursor)
+    n_tensors, n_keys = cursor.u64("the number of tensors"), cursor.u64("the number of keys")
+    _check_counts(cursor, n_tensors, n_keys)
+    values, encoded = _MetadataReader(cursor), dict[str, bytes]()
+    for index in range(n_keys):
+        key = cursor.name(f"the name of key {index}", _MAX_NAME_BYTES)
+        start = cursor.offset
+        values.skip(key)
+        encoded[key] = buffer[start : cursor.offset]
+    return encoded
+
+
 def _read_version(cursor: Cursor) -> int:
     path, head, file_bytes = cursor.path, cursor.buffer[:1024], len(cursor.buffer)
     if head[:4] != MAGIC:
@@ -149,6 +164,10 @@ class _MetadataReader:
                 raise self._cursor.error(f"the name of key {index}", "a new name", f"{key!r} again", offset=start)
             metadata[key] = self._value(self._cursor.u32(f"the type of key {key!r}"), f"key {key!r}")
         return metadata
+
+    def skip(self, key: str) -> None:
+        """Read the type and the value of `key`, for where they end."""
+        self._value(self._cursor.u32(f"the type of key {key!r}"), f"key {key!r}")
 
     def _value(self, type_number: int, what: str) -> Any:
         cursor = self._cursor

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.convert.proof.record import proof_of
 from engine.gguf.header import TensorInfo
 from engine.gguf.reader import GGUFReader
 from engine.gguf.strings import StringArray
@@ -73,6 +74,7 @@ class ModelDescription:
     n_experts: int | None
     top_k: int | None
     has_chat_template: bool
+    comparison: str | None  # with the model that it was converted from, if its file holds one
     keys: tuple[KeyDescription, ...]
     types: tuple[TypeTotal, ...]  # the largest first
     layers: tuple[LayerDescription, ...]  # those outside the layers first
@@ -96,6 +98,7 @@ def describe(reader: GGUFReader) -> ModelDescription:
         n_layers=_integer(metadata, f"{prefix}.block_count"),
         n_experts=_integer(metadata, f"{prefix}.expert_count"),
         top_k=_integer(metadata, f"{prefix}.expert_used_count"),
+        comparison=_comparison(metadata),
         has_chat_template=bool(_text(metadata, "tokenizer.chat_template")),
         keys=tuple(_describe_key(name, value) for name, value in metadata.items()),
         types=_total_types(tensors),
@@ -106,6 +109,11 @@ def describe(reader: GGUFReader) -> ModelDescription:
 def _text(metadata: Mapping[str, Any], key: str) -> str | None:
     value = metadata.get(key)
     return value if isinstance(value, str) and value else None
+
+
+def _comparison(metadata: Mapping[str, Any]) -> str | None:
+    proof = proof_of(metadata)
+    return proof.sentence if proof else None
 
 
 def _integer(metadata: Mapping[str, Any], key: str) -> int | None:

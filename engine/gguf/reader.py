@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from engine.errors import ModelFormatError
 from engine.gguf.foreign import name_foreign_file
-from engine.gguf.header import Header, TensorInfo, read_header
+from engine.gguf.header import Header, TensorInfo, encoded_keys, read_header
 from engine.gguf.split import join_parts, part_paths, split_count
 
 logger = logging.getLogger(__name__)
@@ -70,6 +70,10 @@ class GGUFReader:
             raise
         logger.info("opened %s: %d tensors in %d parts", chosen, len(reader.tensors), len(paths))
         return reader
+
+    def encoded_keys(self) -> dict[str, bytes]:
+        """Each key's type and value as the (first) file has them, for `GGUFWriter.add_encoded`."""
+        return encoded_keys(self._maps[0], self.paths[0])
 
     def data(self, name: str) -> npt.NDArray[np.uint8]:
         """The bytes of tensor `name`, (n_bytes,) uint8, a read-only view of the mapped file; KeyError if unknown."""

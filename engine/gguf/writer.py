@@ -72,6 +72,12 @@ class GGUFWriter:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"key {key!r}: {error}") from error
 
+    def add_encoded(self, key: str, encoded: bytes) -> None:
+        """Add a key with the type and value that another file has for it (`GGUFReader.encoded_keys`)."""
+        if key in self._values:
+            raise ValueError(f"expected each key once, found {key!r} again")
+        self._values[key] = encoded
+
     def add_tensor(self, name: str, type: TensorType, shape: Sequence[int], data: TensorData | TensorSource) -> None:
         """Add a tensor of `shape` (NumPy order, slowest first).
 

@@ -23,6 +23,7 @@ class ShownModel:
     file_bytes: int = 0
     type_name: str = ""
     is_starter: bool = False
+    comparison: str = ""  # with what it was converted from
     problem: str = ""  # why it cannot be opened, if that is known
 
 
@@ -124,7 +125,7 @@ class ModelPicker(QWidget):
             action = menu.addAction(f"{model.name}\t{' · '.join(facts)}")
             is_current = model.path in {self._loaded, self._loading}
             action.setIcon(themed_icon("check" if is_current else "model", "accent" if is_current else "text_faint"))
-            action.setToolTip(model.problem or str(model.path))
+            action.setToolTip(model.problem or "\n".join(filter(None, (str(model.path), model.comparison))))
             action.setEnabled(not model.problem)
             action.triggered.connect(lambda _checked=False, path=model.path: self.chosen.emit(path))
         if self._models:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+import psutil
 
 from engine.config import EngineConfig
 from engine.convert.calibrate.importance import ImportanceMatrix, TensorInputs
 from engine.convert.calibrate.likelihood import log_likelihoods
 from engine.convert.calibrate.passages import PASSAGE_TOKENS, passages
 from engine.engine import Engine
+from engine.gguf import GGUFReader
 
 Progress = Callable[[int, int], None]
+
+_EXPERTS_SHARE = 0.5  # of the memory that is available
+_LONE = re.compile(r"\.ffn_(?:gate|up|down)\.\d+\.weight$")  # an expert in a tensor of its own
 
 
 def reading_config(n_tokens: int = PASSAGE_TOKENS, **changes: Any) -> EngineConfig:
@@ -33,6 +39,14 @@ def reading_config(n_tokens: int = PASSAGE_TOKENS, **changes: Any) -> EngineConf
     )
 
 
+def expert_cache(path: str | os.PathLike[str], n_models: int = 1) -> int | None:
+    """Bytes of experts that may be in memory for one of `n_models` models; None where all fit well."""
+    with GGUFReader.open(path) as reader:
+        n_bytes = sum(t.n_bytes for t in reader.tensors.values() if len(t.shape) == 3 or _LONE.search(t.name))
+    room = int(psutil.virtual_memory().available * _EXPERTS_SHARE) // n_models
+    return None if n_bytes <= room else room
+
+
 def calibrate(
     path: str | os.PathLike[str],
     texts: Mapping[str, str],
@@ -44,10 +58,13 @@ def calibrate(
 ) -> ImportanceMatrix:
     """Read `texts` (name -> text) with the GGUF model at `path`, best one of F32, F16, BF16 or Q8_0.
 
-    At most `n_most` passages. `progress(done, all)` is told after each passage, and may raise to end the work. Raises
+    At most `n_most` passages. `expert_cache_bytes`: for experts in memory; None: as much as there is room for.
+    `progress(done, all)` is told after each passage, and may raise to end the work. Raises
     what Engine.open raises, and InvalidRequestError for too little text.
     """
-    config = reading_config(passage_tokens, expert_cache_bytes=expert_cache_bytes, measures_inputs=True)
+    config = reading_config(
+        passage_tokens, expert_cache_bytes=expert_cache_bytes or expert_cache(path), measures_inputs=True
+    )
     with Engine.open(path, config) as engine:
         chosen = passages(engine.tokenizer, texts, n_tokens=passage_tokens, n_most=n_most)
         likelihoods = []
