@@ -10,6 +10,7 @@ from engine.errors import InvalidRequestError
 KV_TYPES = ("f16", "f32")
 ACTIVATIONS = ("int12", "float32")
 POLICIES = ("lru", "lfu", "fifo")
+ROUTER_PRECISIONS = ("fp32", "bf16", "fp16")
 LEAST_CONTEXT = 32
 _MOST_THREADS = 1024
 
@@ -24,6 +25,7 @@ class EngineConfig:
     max_sequences: most conversations that advance in one step.
     kv_pool_tokens: positions of all conversations together; None: twice the context.
     kv_type: "f16" or "f32". activations: "int12" (fast) or "float32" (the reference: every product in float32).
+    router_precision: "fp32", "bf16" or "fp16": what the routers' matrices are rounded to; None: as in the file.
     tier: instruction-set tier; None: the best that the CPU has.
     expert_cache_bytes, expert_cache_experts: limits of the expert slabs; None: all experts may stay.
     cache_policy: which expert gives way: "lru", "lfu" or "fifo".
@@ -40,6 +42,7 @@ class EngineConfig:
     kv_pool_tokens: int | None = None
     kv_type: str = "f16"
     activations: str = "int12"
+    router_precision: str | None = None
     tier: str | None = None
     expert_cache_bytes: int | None = None
     expert_cache_experts: int | None = None
@@ -69,6 +72,7 @@ class EngineConfig:
             ("kv_type", self.kv_type, KV_TYPES),
             ("activations", self.activations, ACTIVATIONS),
             ("cache_policy", self.cache_policy, POLICIES),
+            ("router_precision", self.router_precision or ROUTER_PRECISIONS[0], ROUTER_PRECISIONS),
         ):
             if choice not in choices:
                 raise InvalidRequestError(f"{name} must be one of {', '.join(choices)}, not {choice!r}.")

@@ -32,6 +32,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     engine = parser.add_argument_group("engine")
     engine.add_argument("--threads", type=whole(1), metavar="N", help="default: one for each physical core")
     engine.add_argument("--context", type=whole(1), metavar="N", help="how many tokens a conversation may have")
+    engine.add_argument(
+        "--router-precision",
+        choices=("fp32", "bf16", "fp16"),
+        help="round the routers to this (default: as in the file)",
+    )
 
 
 def sampling_params(options: argparse.Namespace, settings: Settings) -> SamplingParams:
@@ -63,7 +68,13 @@ def engine_config(options: argparse.Namespace, settings: Settings) -> EngineConf
 
     context_length = options.context or settings.context_length
     threads = options.threads or settings.threads
-    return EngineConfig(context_length, threads, max_sequences=1, kv_pool_tokens=context_length)
+    return EngineConfig(
+        context_length,
+        threads,
+        max_sequences=1,
+        kv_pool_tokens=context_length,
+        router_precision=options.router_precision,
+    )
 
 
 def whole(least: int) -> Callable[[str], int]:

@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from app.commands import inspect_routers
+from app.commands.chat_options import whole
 from engine.errors import ColibriError
 from engine.gguf.inspect import KeyDescription, LayerDescription, ModelDescription, describe
 from engine.gguf.reader import GGUFReader
@@ -45,17 +47,34 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "inspect",
         help="show what a model file holds",
-        description="Show the facts, keys and tensors of a GGUF model. Only its header is read.",
+        description="Show the facts, keys and tensors of a GGUF model. Only --router-precision reads its weights.",
     )
     parser.add_argument("file", metavar="FILE", help="a GGUF file, or any part of a split one")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--keys", action="store_true", help="only the metadata keys")
     parser.add_argument("--tensors", action="store_true", help="only the tensors, each on a line of its own")
+    parser.add_argument(
+        "--router-precision",
+        action="store_true",
+        help="show how often bf16 and fp16 routers choose other experts than fp32 ones on a text",
+    )
+    parser.add_argument(
+        "--text", metavar="TEXT", help="with --router-precision: a text file (default: a built-in text)"
+    )
+    parser.add_argument(
+        "--tokens",
+        type=whole(1),
+        default=2048,
+        metavar="N",
+        help="with --router-precision: at most N tokens of the text (default: %(default)s)",
+    )
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the description of `args.file`; 0, or 1 after a message on stderr if the file cannot be read."""
+    if args.router_precision:
+        return inspect_routers.run(args)
     try:
         with GGUFReader.open(args.file) as reader:
             model = describe(reader)

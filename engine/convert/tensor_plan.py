@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from engine.convert.encode import encode
 from engine.convert.matrices import Matrix, Rows, Values
 from engine.convert.stored import PackedRows
 from engine.errors import ModelFormatError, UnsupportedModelError
+from engine.gguf.encode import encode
 from engine.gguf.tensor_types import TensorType
 
 CHUNK_BYTES = 4 * 1024 * 1024  # larger ones leave the cores' caches, and cost page faults

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.gguf import TensorType
 from engine.kernels.layout import ITEM_BYTES
 from engine.memory import Buffer, view
 from engine.models.parts import SWIGLU_COLUMNS, TOKEN_TILE, Parts, Setting
@@ -15,6 +16,7 @@ from engine.models.workspace import Rows
 from engine.plan import Extent
 
 _JITTER = 0.01  # of the sparse mixer: router_jitter_noise of every published model, which GGUF has no key for
+_ROUTER_TYPES = {"fp32": TensorType.F32, "bf16": TensorType.BF16, "fp16": TensorType.F16}
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +173,7 @@ class Mixture(Parts):
         items = self.buffer("expert items", ITEM_BYTES * self._most_items())
         slots = self.memory.allocate(f"{prefix}expert addresses", 8 * hyper.n_experts, "buffers")
         with self.plan.side_by_side("router"):
-            name = f"{prefix}ffn_gate_inp"
-            logits = self.linear(x, f"{name}.weight", hyper.n_experts, "router logits", bias=f"{name}.bias")
+            logits = self._router_logits(x, f"{prefix}ffn_gate_inp")
         with self.plan.in_sequence("router"):
             self._choose(prefix, logits, router, chosen, expert_weights)
         stage = len(self.plan.stages)
@@ -201,6 +202,15 @@ class Mixture(Parts):
         moe = MoeLayer(layer, experts, slots, items, n_items, stage)
         self.moe_layers.append(moe)
         return moe
+
+    def _router_logits(self, x: Rows, name: str) -> Rows:
+        n_experts, precision = self.hyper.n_experts, self.config.router_precision
+        rounded_to = _ROUTER_TYPES[precision] if precision else None
+        matrix = self.weights.router(f"{name}.weight", n_experts, x.n, rounded_to)
+        bias = self.weights.optional_vector(f"{name}.bias", n_experts)
+        logits = self.rows("router logits", n_experts)
+        self._matmul(matrix, x, logits, weights=matrix.address, bias=bias, extent=self._tokens)
+        return logits
 
     def _choose(self, prefix: str, logits: Rows, router: Router, chosen: int, weights: int) -> None:
         hyper = self.hyper

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from engine.errors import ModelFormatError, UnsupportedModelError
+from engine.errors import InvalidRequestError, ModelFormatError, UnsupportedModelError
 from engine.gguf import GGUFReader, TensorInfo, TensorType, dequantise
+from engine.gguf.encode import encode
 from engine.kernels.layout import FLOAT_TYPES, GROUP, NARROW_ROWS, PACKED_BLOCKS, packed_group_bytes
 from engine.memory import Buffer, Memory, view
 
@@ -158,6 +159,30 @@ class Weights:
                 self.packings.append(packing(part, tensor.type, source + row_bytes * first_row, target))
                 target += part.n_bytes
         return matrix
+
+    def router(self, name: str, n_rows: int, n_inputs: int, tensor_type: TensorType | None) -> Matrix:
+        """A resident matrix rounded to F32, F16 or BF16; None: it keeps the file's type.
+
+        Raises InvalidRequestError where F16 cannot hold a value.
+        """
+        tensor = self._tensor(name)
+        if tensor_type is None or tensor_type is tensor.type:
+            return self.matrix(name, n_rows, n_inputs)
+        self._check_shape(tensor, (n_rows, n_inputs))
+        self._type_name(tensor, n_inputs)
+        matrix = Matrix(name, tensor_type.name, n_rows, n_inputs, 0)
+        buffer = self.memory.allocate(name, matrix.n_bytes, "weights")
+        if self.memory.is_real:
+            values = dequantise(self.reader.data(name), tensor.type, tensor.shape)
+            if tensor_type is TensorType.F16 and np.abs(values).max() > np.finfo(np.float16).max:
+                raise InvalidRequestError(
+                    f"{name} has values that fp16 cannot hold; choose bf16 or fp32 for the routers."
+                )
+            padded = np.zeros((matrix.n_groups * GROUP, n_inputs), np.float32)
+            padded[:n_rows] = values
+            grouped = padded.reshape(matrix.n_groups, GROUP, n_inputs).transpose(0, 2, 1)
+            view(buffer, np.uint8, (matrix.n_bytes,))[:] = encode(np.ascontiguousarray(grouped), tensor_type)
+        return replace(matrix, address=buffer.address)
 
     def slice_of(self, name: str, shape: tuple[int, int, int], index: int) -> Matrix:
         """Matrix `index` of a tensor that holds shape[0] of them, resident."""

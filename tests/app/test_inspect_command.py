@@ -10,6 +10,7 @@ import pytest
 
 from app.commands import inspect
 from engine.gguf import GGUFWriter, TensorType
+from tests.engine.compact import LLAMA, MIXTRAL, model_path
 
 
 def run(*arguments: str) -> int:
@@ -105,3 +106,25 @@ def test_what_is_no_model_gets_one_message_on_stderr(tmp_path: Path, capsys: pyt
     assert output.out == ""
     assert output.err.startswith(f"colibri inspect: {path}: expected a GGUF model, found a JSON document.")
     assert output.err.count("\n") == 1
+
+
+def test_router_precision_is_measured_and_given_as_json(capsys: pytest.CaptureFixture[str], colibri_home: Path) -> None:
+    assert run("--router-precision", "--json", "--tokens", "100", str(model_path(MIXTRAL))) == 0
+
+    report = json.loads(capsys.readouterr().out)
+    assert report["n_tokens"] == 100 and report["layers"] == [0, 1]
+    assert [difference["precision"] for difference in report["differences"]] == ["bf16", "fp16"]
+    assert all(0 <= share <= 1 for difference in report["differences"] for share in difference["by_layer"])
+
+
+def test_router_precision_is_shown_by_layer_and_in_all(capsys: pytest.CaptureFixture[str], colibri_home: Path) -> None:
+    assert run("--router-precision", "--tokens", "100", str(model_path(MIXTRAL))) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert "2 of 8 experts, 100 tokens" in lines[0]
+    assert [line.split()[0] for line in lines[3:] if line.strip()] == ["0", "1", "all", "tokens"]
+
+
+def test_a_dense_model_has_no_router_to_measure(capsys: pytest.CaptureFixture[str], colibri_home: Path) -> None:
+    assert run("--router-precision", str(model_path(LLAMA))) == 1
+    assert "dense model" in capsys.readouterr().err

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.convert import Checkpoint, ConversionOptions, plan_conversion
-from engine.convert.encode import encode
 from engine.convert.stored import expand
 from engine.errors import UnsupportedModelError
 from engine.gguf import TensorType
 from engine.gguf.dequantise import dequantise
+from engine.gguf.encode import encode
 from tests.support.checkpoints import checkpoint_case
 
 floats = st.lists(st.floats(width=32, allow_nan=False), min_size=1, max_size=64)
