@@ -30,19 +30,17 @@ FILE_TYPES = (
     FileType("f16", "F16", TensorType.F16),
     FileType("f32", "F32", TensorType.F32),
 )
+# Of the routers' matrices, by the names that the command takes.
+ROUTER_TYPES = {"fp32": TensorType.F32, "bf16": TensorType.BF16, "fp16": TensorType.F16}
 # The best first: what most people should take if it fits.
 _PREFERRED = ("q4_k_m", "q5_k_m", "q8_0", "bf16", "f16")
 
 
 def file_type(key: str) -> FileType:
     """The kind of that name; KeyError if there is none."""
-    return next((kind for kind in FILE_TYPES if kind.key == key), None) or _unknown(key)
+    return {kind.key: kind for kind in FILE_TYPES}[key]
 
 
 def preferred(keys: list[str]) -> str | None:
     """Which of `keys` most people should take; None of an empty list."""
     return next((key for key in _PREFERRED if key in keys), keys[0] if keys else None)
-
-
-def _unknown(key: str) -> FileType:
-    raise KeyError(key)

@@ -11,6 +11,7 @@ from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMenu
 
 from app.settings import Settings
+from ui.management import CONVERT, MODELS
 from ui.navigation import CHAT
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ class WindowActions(QObject):
         self._add(menu, self.tr("Open a model file…"), "Ctrl+O", window.choose_model_file)
         self._add(menu, self.tr("Add a folder of models…"), "", window.choose_model_folder)
         menu.addSeparator()
+        self._add(menu, self.tr("Manage models"), "Ctrl+Shift+M", self._manage)
+        self._add(menu, self.tr("Convert a model…"), "Ctrl+Shift+K", self._convert)
         self._add(menu, self.tr("Unload the model"), "", window.loader.unload)
 
     def _view_menu(self) -> None:
@@ -117,6 +120,12 @@ class WindowActions(QObject):
     def _focus_composer(self) -> None:
         self._window.pages.show_page(CHAT)
         self._window.page.composer.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def _manage(self) -> None:
+        self._window.pages.show_page(MODELS)
+
+    def _convert(self) -> None:
+        self._window.pages.show_page(CONVERT)
 
     def _toggle_sidebar(self) -> None:
         self._window.sidebar.setVisible(self._window.sidebar.isHidden())

@@ -67,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with loop:
         is_clean = loop.run_until_complete(_run(app, settings, report, arguments.model))
     logging.shutdown()
-    if not is_clean:  # the engine is still inside a step: everything is saved, so do not wait for it
+    if not is_clean:  # the engine or a conversion is at work: everything is saved, so do not wait for it
         os._exit(0)
     return 0
 
@@ -135,7 +135,7 @@ async def _end(
         is_clean = False
     settings.flush()
     store.close()
-    return is_clean and not _engine_lives()
+    return is_clean and not _engine_lives() and not window.management.is_converting
 
 
 def _engine_lives() -> bool:

@@ -58,3 +58,13 @@ def time_left(seconds: float) -> str:
     if seconds < 90:
         return QCoreApplication.translate("Format", "{n} s left").format(n=max(1, round(seconds)))
     return QCoreApplication.translate("Format", "{n} min left").format(n=round(seconds / 60))
+
+
+def decimal(number: float, digits: int = 1) -> str:
+    """4.53 -> "4.5", with the language's decimal sign."""
+    return QLocale().toString(number, "f", digits)
+
+
+def speed(bytes_per_second: float) -> str:
+    """A rate of data: "320 MB/s"."""
+    return QCoreApplication.translate("Format", "{size}/s").format(size=size(round(bytes_per_second)))

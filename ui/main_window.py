@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, QSize, Qt, Signal
-from PySide6.QtGui import QCloseEvent, QGuiApplication
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QMainWindow, QSplitter
 
 from app.chats import Chat, ChatStore
@@ -23,8 +23,10 @@ from ui.chat.chat_list_model import ShownChat
 from ui.chat.chat_page import ChatPage
 from ui.chat.drafts import Drafts
 from ui.chat.sidebar import Sidebar
+from ui.convert.drop_zone import dropped_path
 from ui.help_dialog import HelpDialog
 from ui.live_docks import LiveDocks
+from ui.management import Management
 from ui.models.model_loader import LoadState, ModelLoader
 from ui.models.model_picker import ShownModel
 from ui.navigation import CHAT, Navigation, Pages
@@ -63,8 +65,10 @@ class MainWindow(QMainWindow):
         self._conversations: dict[int, Conversation] = {}
         self.setWindowTitle("Colibri")
         self.setUnifiedTitleAndToolBarOnMac(True)
+        self.setAcceptDrops(True)
         self.resize(self.sizeHint())
         self._build()
+        self.management = Management(self)
         self.actions_ = WindowActions(self)
         self._connect()
         self._restore_layout()
@@ -275,6 +279,7 @@ class MainWindow(QMainWindow):
                 for entry in (library.entries if library is not None else [])
             ]
         )
+        self.management.show_library()
 
     def _on_model(self) -> None:
         loader, picker, notice = self.loader, self.page.picker, self.page.notice
@@ -399,8 +404,19 @@ class MainWindow(QMainWindow):
     def sizeHint(self) -> QSize:
         return QSize(1280, 820)
 
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if dropped_path(event.mimeData()) is not None:
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        path = dropped_path(event.mimeData())
+        if path is not None:
+            event.acceptProposedAction()
+            self.management.open_dropped(path)
+
     async def finish(self) -> None:
         """Stop what is under way and save it."""
+        self.management.leave()
         await self.loader.close()
         for conversation in self._conversations.values():
             await conversation.close()

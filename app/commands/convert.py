@@ -8,13 +8,11 @@ from pathlib import Path
 
 from app.commands.progress_line import ProgressLine
 from app.conversion import Converted, convert
-from app.file_types import FILE_TYPES
+from app.file_types import FILE_TYPES, ROUTER_TYPES
 from app.jobs import Job
 from engine.convert import ConversionOptions
-from engine.gguf.tensor_types import TensorType
 
 _TYPES = {"auto": None, **{kind.key: kind.type for kind in FILE_TYPES}}
-_ROUTER_TYPES = {"fp32": TensorType.F32, "fp16": TensorType.F16, "bf16": TensorType.BF16}
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -37,7 +35,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--type", choices=_TYPES, default="auto", help="of the matrices (default: what most of the checkpoint has)"
     )
     parser.add_argument(
-        "--router-precision", choices=_ROUTER_TYPES, default="fp32", help="of the routers (default: %(default)s)"
+        "--router-precision", choices=ROUTER_TYPES, default="fp32", help="of the routers (default: %(default)s)"
     )
     parser.add_argument("--expert-count", type=int, metavar="N", help="how many experts the checkpoint must have")
     parser.add_argument(
@@ -56,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     """Convert, and say what was made."""
     wanted = ConversionOptions(
         type=_TYPES[options.type],
-        router_type=_ROUTER_TYPES[options.router_precision],
+        router_type=ROUTER_TYPES[options.router_precision],
         expert_count=options.expert_count,
         top_k=options.top_k,
         name=options.name,

@@ -239,6 +239,10 @@
             <source>{n} min left</source>
             <translation>剩余 {n} 分钟</translation>
         </message>
+        <message>
+            <source>{size}/s</source>
+            <translation>{size}/秒</translation>
+        </message>
     </context>
     <context>
         <name>HeatMap</name>
@@ -862,6 +866,14 @@
             <source>Help and shortcuts</source>
             <translation>帮助与快捷键</translation>
         </message>
+        <message>
+            <source>Convert a model…</source>
+            <translation>转换模型…</translation>
+        </message>
+        <message>
+            <source>Manage models</source>
+            <translation>管理模型</translation>
+        </message>
     </context>
     <context>
         <name>Navigation</name>
@@ -1284,6 +1296,785 @@
         <message>
             <source>The model&apos;s own work sets the pace: memory or processor are the limit.</source>
             <translation>速度由模型自身的计算决定：内存或处理器是瓶颈。</translation>
+        </message>
+    </context>
+    <context>
+        <name>ChooseView</name>
+        <message>
+            <source>A model file in the GGUF format is made of it: one file that Colibri and other programs open at once. The original is only read, and nothing leaves this machine.</source>
+            <translation>它会被制成一个 GGUF 格式的模型文件：单个文件，Colibri 和其他程序都能直接打开。原文件只会被读取，任何内容都不会离开本机。</translation>
+        </message>
+        <message>
+            <source>Found on this machine</source>
+            <translation>在本机上找到的</translation>
+        </message>
+    </context>
+    <context>
+        <name>ConversionTask</name>
+        <message>
+            <source>Converting {name}</source>
+            <translation>正在转换 {name}</translation>
+        </message>
+        <message>
+            <source>This is a fault of Colibri; the log has more: {error}</source>
+            <translation>这是 Colibri 的故障，详情见日志：{error}</translation>
+        </message>
+    </context>
+    <context>
+        <name>ConvertPage</name>
+        <message>
+            <source>All files (*)</source>
+            <translation>所有文件 (*)</translation>
+        </message>
+        <message>
+            <source>Chat</source>
+            <translation>对话</translation>
+        </message>
+        <message>
+            <source>Choose</source>
+            <translation>选择</translation>
+        </message>
+        <message>
+            <source>Choose a model&apos;s file</source>
+            <translation>选择模型文件</translation>
+        </message>
+        <message>
+            <source>Choose a model&apos;s folder</source>
+            <translation>选择模型文件夹</translation>
+        </message>
+        <message>
+            <source>Convert</source>
+            <translation>转换</translation>
+        </message>
+        <message>
+            <source>Convert a model</source>
+            <translation>转换模型</translation>
+        </message>
+        <message>
+            <source>Converting {name}</source>
+            <translation>正在转换 {name}</translation>
+        </message>
+        <message>
+            <source>Models (*.gguf)</source>
+            <translation>模型 (*.gguf)</translation>
+        </message>
+        <message>
+            <source>Plan</source>
+            <translation>计划</translation>
+        </message>
+        <message>
+            <source>Reading {name}…</source>
+            <translation>正在读取 {name}…</translation>
+        </message>
+        <message>
+            <source>Safetensors (*.safetensors)</source>
+            <translation>Safetensors (*.safetensors)</translation>
+        </message>
+        <message>
+            <source>Save the model as</source>
+            <translation>将模型另存为</translation>
+        </message>
+        <message>
+            <source>Verify</source>
+            <translation>校验</translation>
+        </message>
+    </context>
+    <context>
+        <name>DropZone</name>
+        <message>
+            <source>As it is published: safetensors files, config.json and the tokenizer&apos;s files</source>
+            <translation>与发布时相同：safetensors 文件、config.json 和分词器文件</translation>
+        </message>
+        <message>
+            <source>Choose a file…</source>
+            <translation>选择文件…</translation>
+        </message>
+        <message>
+            <source>Choose a folder…</source>
+            <translation>选择文件夹…</translation>
+        </message>
+        <message>
+            <source>Drop a model&apos;s folder here</source>
+            <translation>将模型文件夹拖到这里</translation>
+        </message>
+    </context>
+    <context>
+        <name>EndView</name>
+        <message>
+            <source>All {n} tensors were read back; {size} of their values were compared with the checkpoint.</source>
+            <translation>全部 {n} 个张量已读回，其中 {size} 的数值与原模型做了比对。</translation>
+        </message>
+        <message>
+            <source>All {n} tensors, {size}, were read back and equal the checkpoint to the last bit.</source>
+            <translation>全部 {n} 个张量（{size}）已读回，与原模型逐位相同。</translation>
+        </message>
+        <message>
+            <source>Back to the plan</source>
+            <translation>返回计划</translation>
+        </message>
+        <message>
+            <source>Cancelled</source>
+            <translation>已取消</translation>
+        </message>
+        <message>
+            <source>Chat with it</source>
+            <translation>开始对话</translation>
+        </message>
+        <message>
+            <source>Choose another</source>
+            <translation>另选一个</translation>
+        </message>
+        <message>
+            <source>Convert another</source>
+            <translation>再转换一个</translation>
+        </message>
+        <message>
+            <source>Nothing was left behind.</source>
+            <translation>没有留下任何文件。</translation>
+        </message>
+        <message>
+            <source>Show in the file manager</source>
+            <translation>在文件管理器中显示</translation>
+        </message>
+        <message>
+            <source>The conversion failed</source>
+            <translation>转换失败</translation>
+        </message>
+        <message>
+            <source>The model is ready</source>
+            <translation>模型已就绪</translation>
+        </message>
+        <message>
+            <source>This cannot be converted</source>
+            <translation>无法转换</translation>
+        </message>
+        <message>
+            <source>Try again</source>
+            <translation>重试</translation>
+        </message>
+    </context>
+    <context>
+        <name>InlineNotice</name>
+        <message>
+            <source>Copy the whole message</source>
+            <translation>复制完整信息</translation>
+        </message>
+    </context>
+    <context>
+        <name>Management</name>
+        <message>
+            <source>A conversion is running; wait for it, or cancel it first.</source>
+            <translation>正在进行一项转换；请等待它完成，或先取消它。</translation>
+        </message>
+        <message>
+            <source>Chat with it</source>
+            <translation>开始对话</translation>
+        </message>
+        <message>
+            <source>Convert</source>
+            <translation>转换</translation>
+        </message>
+        <message>
+            <source>{name} is converted</source>
+            <translation>{name} 已转换完成</translation>
+        </message>
+        <message>
+            <source>Models</source>
+            <translation>模型</translation>
+        </message>
+    </context>
+    <context>
+        <name>PlanOptions</name>
+        <message>
+            <source>As it is shown in lists of models</source>
+            <translation>在模型列表中显示的名称</translation>
+        </message>
+        <message>
+            <source>Experts for each token</source>
+            <translation>每个词元的专家数</translation>
+        </message>
+        <message>
+            <source>Fewer are faster, and worse: the model was trained with the number given</source>
+            <translation>越少越快，但质量越差：模型是按给出的数量训练的</translation>
+        </message>
+        <message>
+            <source>Less than fp32 can choose other experts at times</source>
+            <translation>低于 fp32 时偶尔会选到不同的专家</translation>
+        </message>
+        <message>
+            <source>More options</source>
+            <translation>更多选项</translation>
+        </message>
+        <message>
+            <source>Name</source>
+            <translation>名称</translation>
+        </message>
+        <message>
+            <source>Router precision</source>
+            <translation>路由器精度</translation>
+        </message>
+        <message>
+            <source>fp32 (exact)</source>
+            <translation>fp32（精确）</translation>
+        </message>
+    </context>
+    <context>
+        <name>PlanView</name>
+        <message>
+            <source>Architecture</source>
+            <translation>架构</translation>
+        </message>
+        <message>
+            <source>Back</source>
+            <translation>返回</translation>
+        </message>
+        <message>
+            <source>Choose where to save</source>
+            <translation>选择保存位置</translation>
+        </message>
+        <message>
+            <source>Choose…</source>
+            <translation>选择…</translation>
+        </message>
+        <message>
+            <source>Context</source>
+            <translation>上下文</translation>
+        </message>
+        <message>
+            <source>Convert</source>
+            <translation>转换</translation>
+        </message>
+        <message>
+            <source>Experts</source>
+            <translation>专家</translation>
+        </message>
+        <message>
+            <source>Give the whole path of the file, from the root on.</source>
+            <translation>请给出从根目录开始的完整路径。</translation>
+        </message>
+        <message>
+            <source>Kind of file</source>
+            <translation>文件类型</translation>
+        </message>
+        <message>
+            <source>Layers</source>
+            <translation>层数</translation>
+        </message>
+        <message>
+            <source>Licence</source>
+            <translation>许可证</translation>
+        </message>
+        <message>
+            <source>Name the file to write.</source>
+            <translation>请为要写入的文件命名。</translation>
+        </message>
+        <message>
+            <source>Parameters</source>
+            <translation>参数量</translation>
+        </message>
+        <message>
+            <source>Published as</source>
+            <translation>发布格式</translation>
+        </message>
+        <message>
+            <source>Save as</source>
+            <translation>保存为</translation>
+        </message>
+        <message>
+            <source>Size</source>
+            <translation>大小</translation>
+        </message>
+        <message>
+            <source>The disk has {free} free, and {needed} are needed. Free some, choose a smaller kind, or save to another disk.</source>
+            <translation>磁盘可用 {free}，需要 {needed}。请腾出空间、选择更小的类型，或保存到其他磁盘。</translation>
+        </message>
+        <message>
+            <source>This file is there already. Choose another name.</source>
+            <translation>该文件已存在，请换一个名称。</translation>
+        </message>
+        <message>
+            <source>This file will need {needed} of memory, and {available} are free. It can be written, but to run it close other programs, choose a smaller kind, or a shorter context in the settings.</source>
+            <translation>运行此文件需要 {needed} 内存，当前可用 {available}。文件可以写入，但要运行它，请关闭其他程序、选择更小的类型，或在设置中缩短上下文。</translation>
+        </message>
+        <message>
+            <source>This is a folder. Name the file to write in it, too.</source>
+            <translation>这是一个文件夹，请同时给出其中要写入的文件名。</translation>
+        </message>
+        <message>
+            <source>none (a dense model)</source>
+            <translation>无（稠密模型）</translation>
+        </message>
+        <message>
+            <source>not said</source>
+            <translation>未注明</translation>
+        </message>
+        <message>
+            <source>{free} free on this disk</source>
+            <translation>此磁盘可用 {free}</translation>
+        </message>
+        <message>
+            <source>{needed} are written; {free} free on this disk</source>
+            <translation>将写入 {needed}；此磁盘可用 {free}</translation>
+        </message>
+        <message>
+            <source>{n} tokens</source>
+            <translation>{n} 个词元</translation>
+        </message>
+        <message>
+            <source>{n}, {k} for each token</source>
+            <translation>{n} 个，每个词元用 {k} 个</translation>
+        </message>
+    </context>
+    <context>
+        <name>RunView</name>
+        <message>
+            <source>Cancel</source>
+            <translation>取消</translation>
+        </message>
+        <message>
+            <source>Check the checkpoint</source>
+            <translation>检查原模型</translation>
+        </message>
+        <message>
+            <source>Progress</source>
+            <translation>进度</translation>
+        </message>
+        <message>
+            <source>Read it back and compare</source>
+            <translation>读回并比对</translation>
+        </message>
+        <message>
+            <source>Stopping…</source>
+            <translation>正在停止…</translation>
+        </message>
+        <message>
+            <source>Write the file</source>
+            <translation>写入文件</translation>
+        </message>
+        <message>
+            <source>You can go on chatting meanwhile. Nothing stays of a conversion that is cancelled.</source>
+            <translation>转换期间可以继续对话。取消后不会留下任何文件。</translation>
+        </message>
+        <message>
+            <source>{done} of {total}</source>
+            <translation>{done} / {total}</translation>
+        </message>
+    </context>
+    <context>
+        <name>Stepper</name>
+        <message>
+            <source>Step {number} of {total}: {name}</source>
+            <translation>第 {number} 步，共 {total} 步：{name}</translation>
+        </message>
+    </context>
+    <context>
+        <name>TypeCard</name>
+        <message>
+            <source>Calculating…</source>
+            <translation>正在计算…</translation>
+        </message>
+        <message>
+            <source>Colibri cannot run this kind yet</source>
+            <translation>Colibri 尚不能运行此类型</translation>
+        </message>
+        <message>
+            <source>Needs {needed} of memory, {available} are free</source>
+            <translation>需要 {needed} 内存，可用 {available}</translation>
+        </message>
+        <message>
+            <source>Recommended</source>
+            <translation>推荐</translation>
+        </message>
+        <message>
+            <source>Runs in {needed} of memory</source>
+            <translation>运行需 {needed} 内存</translation>
+        </message>
+        <message>
+            <source>{bits} bits per weight</source>
+            <translation>每权重 {bits} 位</translation>
+        </message>
+    </context>
+    <context>
+        <name>TypeChoice</name>
+        <message>
+            <source>As published, nothing is lost</source>
+            <translation>与发布时相同，没有损失</translation>
+        </message>
+        <message>
+            <source>Close to the original</source>
+            <translation>接近原模型</translation>
+        </message>
+        <message>
+            <source>Four bits for the experts</source>
+            <translation>专家使用四位</translation>
+        </message>
+        <message>
+            <source>Half width, finer steps but a smaller range</source>
+            <translation>半精度，步长更细但范围较小</translation>
+        </message>
+        <message>
+            <source>Half width, with the full range</source>
+            <translation>半精度，保留完整范围</translation>
+        </message>
+        <message>
+            <source>Hardly to be told from the original</source>
+            <translation>几乎与原模型无异</translation>
+        </message>
+        <message>
+            <source>Kind of file</source>
+            <translation>文件类型</translation>
+        </message>
+        <message>
+            <source>Simple and fast, less exact</source>
+            <translation>简单快速，精度较低</translation>
+        </message>
+        <message>
+            <source>Smaller, a little less exact</source>
+            <translation>更小，精度略低</translation>
+        </message>
+        <message>
+            <source>The full width, for comparisons</source>
+            <translation>全精度，用于比较</translation>
+        </message>
+        <message>
+            <source>The smallest that is still good</source>
+            <translation>效果仍好的最小类型</translation>
+        </message>
+        <message>
+            <source>The usual balance of size and quality</source>
+            <translation>大小与质量的常用平衡</translation>
+        </message>
+        <message>
+            <source>Very close to the original</source>
+            <translation>非常接近原模型</translation>
+        </message>
+    </context>
+    <context>
+        <name>UnfinishedCard</name>
+        <message>
+            <source>A conversion was interrupted</source>
+            <translation>有一项转换被中断</translation>
+        </message>
+        <message>
+            <source>Discard</source>
+            <translation>放弃</translation>
+        </message>
+        <message>
+            <source>Go on</source>
+            <translation>继续</translation>
+        </message>
+    </context>
+    <context>
+        <name>EmptyModels</name>
+        <message>
+            <source>Add a folder…</source>
+            <translation>添加文件夹…</translation>
+        </message>
+        <message>
+            <source>Convert a model…</source>
+            <translation>转换模型…</translation>
+        </message>
+    </context>
+    <context>
+        <name>ModelInspector</name>
+        <message>
+            <source>This is a fault of Colibri; the log has more: {error}</source>
+            <translation>这是 Colibri 的故障，详情见日志：{error}</translation>
+        </message>
+    </context>
+    <context>
+        <name>ModelList</name>
+        <message>
+            <source>Models</source>
+            <translation>模型</translation>
+        </message>
+    </context>
+    <context>
+        <name>ModelRemoval</name>
+        <message>
+            <source>&quot;{name}&quot; is in the trash</source>
+            <translation>“{name}”已移到回收站</translation>
+        </message>
+        <message>
+            <source>Delete for good</source>
+            <translation>永久删除</translation>
+        </message>
+        <message>
+            <source>Move to the trash</source>
+            <translation>移到回收站</translation>
+        </message>
+        <message>
+            <source>Move {name} to the trash?</source>
+            <translation>将 {name} 移到回收站？</translation>
+        </message>
+        <message>
+            <source>Ollama keeps a list of its models. Remove it there, in a terminal:
+
+ollama rm {name}</source>
+            <translation>Ollama 有自己的模型列表，请在终端中通过它删除：
+
+ollama rm {name}</translation>
+        </message>
+        <message>
+            <source>The Hugging Face cache keeps a list of its models. Remove it there, in a terminal:
+
+hf cache delete</source>
+            <translation>Hugging Face 缓存有自己的模型列表，请在终端中通过它删除：
+
+hf cache delete</translation>
+        </message>
+        <message>
+            <source>There is no trash for this disk</source>
+            <translation>此磁盘没有回收站</translation>
+        </message>
+        <message>
+            <source>This model belongs to another program</source>
+            <translation>此模型属于其他程序</translation>
+        </message>
+        <message>
+            <source>Undo</source>
+            <translation>撤销</translation>
+        </message>
+        <message>
+            <source>{path}
+
+The file can only be deleted for good.</source>
+            <translation>{path}
+
+此文件只能永久删除。</translation>
+        </message>
+        <message>
+            <source>{path}
+
+{size} are free again once the trash is emptied.</source>
+            <translation>{path}
+
+清空回收站后可释放 {size}。</translation>
+        </message>
+        <message>
+            <source>{path}: {reason}</source>
+            <translation>{path}：{reason}</translation>
+        </message>
+    </context>
+    <context>
+        <name>ModelView</name>
+        <message>
+            <source>Always in memory</source>
+            <translation>常驻内存</translation>
+        </message>
+        <message>
+            <source>Architecture</source>
+            <translation>架构</translation>
+        </message>
+        <message>
+            <source>As its source promises.</source>
+            <translation>与来源给出的一致。</translation>
+        </message>
+        <message>
+            <source>Calculating…</source>
+            <translation>正在计算…</translation>
+        </message>
+        <message>
+            <source>Cancel</source>
+            <translation>取消</translation>
+        </message>
+        <message>
+            <source>Chat template</source>
+            <translation>对话模板</translation>
+        </message>
+        <message>
+            <source>Chat with it</source>
+            <translation>开始对话</translation>
+        </message>
+        <message>
+            <source>Checksum</source>
+            <translation>校验和</translation>
+        </message>
+        <message>
+            <source>Compute SHA-256</source>
+            <translation>计算 SHA-256</translation>
+        </message>
+        <message>
+            <source>Context</source>
+            <translation>上下文</translation>
+        </message>
+        <message>
+            <source>Conversations (KV cache)</source>
+            <translation>对话（KV 缓存）</translation>
+        </message>
+        <message>
+            <source>Delete…</source>
+            <translation>删除…</translation>
+        </message>
+        <message>
+            <source>Details</source>
+            <translation>详细信息</translation>
+        </message>
+        <message>
+            <source>Experts</source>
+            <translation>专家</translation>
+        </message>
+        <message>
+            <source>It does not fit: {needed} are needed, {free} are free. Close other programs, choose a shorter context in the settings, or a smaller kind of this model.</source>
+            <translation>内存不足：需要 {needed}，可用 {free}。请关闭其他程序、在设置中缩短上下文，或选择此模型的更小类型。</translation>
+        </message>
+        <message>
+            <source>It fits: {needed} of {free} free memory.</source>
+            <translation>内存足够：需要 {needed}，可用 {free}。</translation>
+        </message>
+        <message>
+            <source>It is loaded, and takes {needed}; {free} are free besides.</source>
+            <translation>已加载，占用 {needed}；另有 {free} 可用。</translation>
+        </message>
+        <message>
+            <source>Layers</source>
+            <translation>层数</translation>
+        </message>
+        <message>
+            <source>Licence</source>
+            <translation>许可证</translation>
+        </message>
+        <message>
+            <source>Load</source>
+            <translation>加载</translation>
+        </message>
+        <message>
+            <source>Make default</source>
+            <translation>设为默认</translation>
+        </message>
+        <message>
+            <source>Memory</source>
+            <translation>内存</translation>
+        </message>
+        <message>
+            <source>No longer default</source>
+            <translation>取消默认</translation>
+        </message>
+        <message>
+            <source>Parameters</source>
+            <translation>参数量</translation>
+        </message>
+        <message>
+            <source>Share of the free memory that the model needs</source>
+            <translation>模型所需占可用内存的比例</translation>
+        </message>
+        <message>
+            <source>Show in the file manager</source>
+            <translation>在文件管理器中显示</translation>
+        </message>
+        <message>
+            <source>Size</source>
+            <translation>大小</translation>
+        </message>
+        <message>
+            <source>The file is not what its source promises: it was damaged or changed. Fetch it again.</source>
+            <translation>文件与来源给出的不一致：已损坏或被更改。请重新获取。</translation>
+        </message>
+        <message>
+            <source>This file cannot be used</source>
+            <translation>此文件无法使用</translation>
+        </message>
+        <message>
+            <source>Types</source>
+            <translation>类型</translation>
+        </message>
+        <message>
+            <source>Unload</source>
+            <translation>卸载</translation>
+        </message>
+        <message>
+            <source>Working memory</source>
+            <translation>工作内存</translation>
+        </message>
+        <message>
+            <source>loaded</source>
+            <translation>已加载</translation>
+        </message>
+        <message>
+            <source>loading</source>
+            <translation>正在加载</translation>
+        </message>
+        <message>
+            <source>none</source>
+            <translation>无</translation>
+        </message>
+        <message>
+            <source>none (a dense model)</source>
+            <translation>无（稠密模型）</translation>
+        </message>
+        <message>
+            <source>not said in the file</source>
+            <translation>文件中未注明</translation>
+        </message>
+        <message>
+            <source>opened at the start</source>
+            <translation>启动时打开</translation>
+        </message>
+        <message>
+            <source>present</source>
+            <translation>有</translation>
+        </message>
+        <message>
+            <source>starter model</source>
+            <translation>入门模型</translation>
+        </message>
+        <message>
+            <source>{n} tokens</source>
+            <translation>{n} 个词元</translation>
+        </message>
+        <message>
+            <source>{n}, {k} for each token</source>
+            <translation>{n} 个，每个词元用 {k} 个</translation>
+        </message>
+        <message>
+            <source>{size} in {n} files</source>
+            <translation>{size}，共 {n} 个文件</translation>
+        </message>
+    </context>
+    <context>
+        <name>ModelsPage</name>
+        <message>
+            <source>Add a folder of models…</source>
+            <translation>添加模型文件夹…</translation>
+        </message>
+        <message>
+            <source>Add a folder with GGUF files, or convert a published model.</source>
+            <translation>添加含有 GGUF 文件的文件夹，或转换一个已发布的模型。</translation>
+        </message>
+        <message>
+            <source>Look for models again</source>
+            <translation>重新查找模型</translation>
+        </message>
+        <message>
+            <source>Models</source>
+            <translation>模型</translation>
+        </message>
+        <message>
+            <source>No model has all of these words in its name, kind or place.</source>
+            <translation>没有模型的名称、类型或位置包含所有这些词。</translation>
+        </message>
+        <message>
+            <source>No models yet</source>
+            <translation>还没有模型</translation>
+        </message>
+        <message>
+            <source>Nothing found</source>
+            <translation>没有找到</translation>
+        </message>
+        <message>
+            <source>Search models</source>
+            <translation>搜索模型</translation>
+        </message>
+        <message>
+            <source>{n} models, {size}</source>
+            <translation>{n} 个模型，{size}</translation>
+        </message>
+    </context>
+    <context>
+        <name>Places</name>
+        <message>
+            <source>Own folder</source>
+            <translation>自己的文件夹</translation>
         </message>
     </context>
 </TS>

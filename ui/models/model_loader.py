@@ -170,7 +170,7 @@ class ModelLoader(QObject):
         self.name = entry.name if entry is not None else model_name(path, "")
         job = self._follow(Job(self.name))
         self._set(LoadState.LOADING)
-        config = await asyncio.get_running_loop().run_in_executor(None, self._config)
+        config = await asyncio.get_running_loop().run_in_executor(None, self.engine_config)
         job.check()
         info = await self._service.load(path, config, job)
         self.context_length = min(config.context_length, info.training_context or config.context_length)
@@ -179,8 +179,8 @@ class ModelLoader(QObject):
         self._set(LoadState.READY)
         self.ready.emit()
 
-    def _config(self) -> Any:
-        """Made on another thread: the engine's import takes its time."""
+    def engine_config(self) -> Any:
+        """What models are opened with. Call it on another thread: the engine's import takes its time."""
         from engine import EngineConfig  # noqa: PLC0415
 
         settings = self._settings.settings

@@ -1,0 +1,339 @@
+"""From a dropped folder to a chat, and every way in which a conversion can end otherwise."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QDropEvent
+from PySide6.QtWidgets import QAbstractButton, QLineEdit, QWidget
+from qasync import QEventLoop
+
+from app import paths, unfinished
+from app.conversion_plan import recommended
+from app.file_types import FILE_TYPES
+from app.unfinished import ConversionRequest
+from engine import EngineConfig
+from engine.gguf import GGUFReader
+from tests.support.checkpoints import checkpoint_case
+from ui.convert.conversion_task import ConversionTask, Stage
+from ui.convert.convert_page import ConvertPage
+from ui.convert.drop_zone import dropped_path
+
+Run = Callable[[Coroutine[Any, Any, None]], None]
+
+
+@pytest.fixture
+def run(qapp: Any) -> Iterator[Run]:
+    loop = QEventLoop(qapp, already_running=False)
+    asyncio.set_event_loop(loop)
+
+    def run(work: Coroutine[Any, Any, None]) -> None:
+        loop.run_until_complete(asyncio.wait_for(work, 60))
+
+    yield run
+    loop.close()
+    asyncio.set_event_loop(None)
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path, colibri_home: Path) -> Path:
+    return checkpoint_case("qwen3_moe").write(tmp_path)
+
+
+@pytest.fixture
+def page(qtbot: Any, colibri_home: Path) -> ConvertPage:
+    page = ConvertPage(ConversionTask(lambda: EngineConfig(context_length=256, threads=1)))
+    qtbot.addWidget(page)
+    page.resize(700, 800)
+    page.show()
+    qtbot.waitExposed(page)
+    return page
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    while not condition():
+        await asyncio.sleep(0.01)
+
+
+async def planned(page: ConvertPage, source: Path) -> None:
+    page.task.choose(source)
+    task = page.task
+    await until(
+        lambda: task.stage is Stage.FAILED or (task.stage is Stage.PLAN and len(task.outlooks) == len(task.kinds))
+    )
+
+
+def drop(widget: QWidget, *paths: Path) -> None:
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
+    action, button = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton
+    widget.dropEvent(QDropEvent(QPointF(5, 5), action, data, button, Qt.KeyboardModifier.NoModifier))
+
+
+def shown(page: ConvertPage) -> QWidget:
+    views = [view for view in dict.fromkeys(page._views.values()) if view.isVisible()]
+    assert len(views) == 1
+    return views[0]
+
+
+def test_from_a_dropped_folder_to_a_chat_with_two_clicks(
+    page: ConvertPage, checkpoint: Path, run: Run, qtbot: Any
+) -> None:
+    asked: list[Path] = []
+    page.chat_requested.connect(asked.append)
+
+    async def story() -> None:
+        drop(page.choose_view.drop_zone, checkpoint)
+        assert shown(page) is page.examine_view
+        await until(lambda: page.task.stage is Stage.PLAN and len(page.task.outlooks) == len(FILE_TYPES))
+        assert shown(page) is page.plan_view and page.plan_view.start.isEnabled()
+        facts = page.plan_view.facts.facts
+        assert facts["Experts"] == "8, 3 for each token" and facts["Parameters"] == "3.86M"
+        assert page.plan_view.start.hasFocus()
+        qtbot.keyClick(page.plan_view.start, Qt.Key.Key_Space)
+        assert shown(page) is page.run_view
+        assert unfinished.unfinished() is not None
+        await until(lambda: not page.task.is_running)
+        assert page.task.stage is Stage.DONE, page.task.error
+        assert shown(page) is page.end_view
+        assert "equal the checkpoint to the last bit" in page.end_view.text.text()
+        assert page.end_view.chat.hasFocus()
+        qtbot.keyClick(page.end_view.chat, Qt.Key.Key_Space)
+
+    run(story())
+    target = paths.models_dir() / "qwen3_moe-BF16.gguf"
+    assert asked == [target] and target.is_file()
+    assert unfinished.unfinished() is None
+    with GGUFReader.open(target) as reader:
+        assert reader.metadata["general.architecture"] == "qwen3moe"
+
+
+def test_every_kind_of_file_says_its_size_and_memory_and_one_is_recommended(
+    page: ConvertPage, checkpoint: Path, run: Run
+) -> None:
+    run(planned(page, checkpoint))
+    cards = page.plan_view.types.cards
+    assert list(cards) == [kind.key for kind in FILE_TYPES]
+    best = recommended(list(page.task.outlooks.values()), 1 << 60)
+    assert [key for key, card in cards.items() if card.is_recommended] == [best]
+    assert page.plan_view.types.key == best
+    assert all(card.fit_text.startswith("Runs in") for card in cards.values())
+    assert "16.0 bits per weight" in cards["bf16"].accessibleName()
+    assert "32.0 bits per weight" in cards["f32"].accessibleName()
+
+
+def test_another_kind_by_keyboard_changes_the_proposed_file(
+    page: ConvertPage, checkpoint: Path, run: Run, qtbot: Any
+) -> None:
+    run(planned(page, checkpoint))
+    plan = page.plan_view
+    plan.types.cards["bf16"].setFocus()
+    qtbot.keyClick(plan.types.cards["bf16"], Qt.Key.Key_Down)
+    assert plan.types.key == "f16"
+    assert plan.target.text().endswith("qwen3_moe-F16.gguf")
+    plan.set_target(paths.models_dir() / "mine.gguf")
+    qtbot.keyClick(plan.types.cards["f16"], Qt.Key.Key_Down)
+    assert plan.types.key == "f32" and plan.target.text().endswith("mine.gguf")
+
+
+@pytest.mark.parametrize(
+    ("target", "problem"),
+    [
+        ("", "Name the file"),
+        ("model.gguf", "whole path"),
+        ("{models}", "This is a folder"),
+        ("{models}/there.gguf", "there already"),
+    ],
+)
+def test_a_target_that_cannot_be_written_is_refused_before_the_start(
+    page: ConvertPage, checkpoint: Path, run: Run, target: str, problem: str
+) -> None:
+    run(planned(page, checkpoint))
+    (paths.models_dir() / "there.gguf").touch()
+    page.plan_view.target.setText(target.format(models=paths.models_dir()))
+    assert not page.plan_view.start.isEnabled()
+    assert problem in page.plan_view.notice.text and page.plan_view.notice.isVisible()
+    page.plan_view.target.setText(str(paths.models_dir() / "new.gguf"))
+    assert page.plan_view.start.isEnabled() and not page.plan_view.notice.isVisible()
+
+
+def test_a_full_disk_is_said_with_both_sizes(
+    page: ConvertPage, checkpoint: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.conversion_plan.free_bytes", lambda _target: 3_000_000)
+    run(planned(page, checkpoint))
+    assert "The disk has 3 MB free" in page.plan_view.notice.text
+    assert not page.plan_view.start.isEnabled()
+
+
+def test_options_reach_the_file(page: ConvertPage, checkpoint: Path, run: Run) -> None:
+    async def story() -> None:
+        await planned(page, checkpoint)
+        options = page.plan_view.options
+        options.toggle.click()
+        assert options.name_field.isVisible()
+        options.name_field.setText("Ours")
+        options.top_k_field.setValue(2)
+        options.router_field.setCurrentIndex(1)
+        page.plan_view.start.click()
+        await until(lambda: page.task.stage is Stage.DONE)
+
+    run(story())
+    with GGUFReader.open(paths.models_dir() / "qwen3_moe-BF16.gguf") as reader:
+        assert reader.metadata["general.name"] == "Ours"
+        assert reader.metadata["qwen3moe.expert_used_count"] == 2
+        assert reader.tensors["blk.0.ffn_gate_inp.weight"].type.name == "BF16"
+
+
+def test_a_contradiction_is_named_and_can_be_looked_at_again(page: ConvertPage, checkpoint: Path, run: Run) -> None:
+    config = checkpoint / "config.json"
+    sound = config.read_text()
+
+    async def story() -> None:
+        config.write_text(json.dumps({**json.loads(sound), "num_experts": 16}))
+        await planned(page, checkpoint)
+        assert page.task.stage is Stage.FAILED and shown(page) is page.end_view
+        assert "num_experts = 16" in page.end_view.error.text
+        assert page.stepper.failed and page.stepper.index == 1
+        assert not page.end_view.chat.isVisible() and not page.end_view.plan.isVisible()
+        config.write_text(sound)
+        page.end_view.retry.click()
+        await until(lambda: page.task.stage is Stage.PLAN)
+
+    run(story())
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "pytorch_model.bin", "missing"])
+def test_what_is_no_checkpoint_is_refused_with_advice(page: ConvertPage, tmp_path: Path, run: Run, name: str) -> None:
+    path = tmp_path / name
+    if name != "missing":
+        path.write_bytes(b"something else")
+    run(planned(page, path))
+    assert page.task.stage is Stage.FAILED
+    assert str(tmp_path) in page.end_view.error.text
+
+
+def test_a_cancelled_conversion_leaves_nothing_and_can_be_started_again(
+    page: ConvertPage, checkpoint: Path, run: Run
+) -> None:
+    async def story() -> None:
+        await planned(page, checkpoint)
+        page.plan_view.start.click()
+        page.run_view.cancel.click()
+        await until(lambda: page.task.stage is not Stage.RUN)
+        assert page.task.stage is Stage.CANCELLED
+        assert page.end_view.text.text() == "Nothing was left behind."
+        assert list(paths.models_dir().iterdir()) == [] and unfinished.unfinished() is None
+        page.end_view.retry.click()
+        await until(lambda: page.task.stage is Stage.DONE)
+        assert len(list(paths.models_dir().iterdir())) == 1
+
+    run(story())
+
+
+def test_a_conversion_that_the_end_of_the_program_cut_short_is_offered_and_goes_on(
+    page: ConvertPage, checkpoint: Path, run: Run
+) -> None:
+    target = paths.models_dir() / "qwen3_moe-BF16.gguf"
+
+    async def story() -> None:
+        await planned(page, checkpoint)
+        page.plan_view.start.click()
+        page.task.leave()
+        request = unfinished.unfinished()
+        assert request is not None and request.target == str(target) and page.task.is_running
+        await until(lambda: page.task.stage is Stage.DONE)
+        target.rename(target.with_name(".qwen3_moe-BF16.gguf.0123.part"))  # as a process that was killed leaves it
+        unfinished.remember(request)
+        page.task.back()
+        page.look_around()
+        await until(page.choose_view.unfinished.isVisible)
+        page.choose_view.unfinished.resume.click()
+        await until(lambda: page.task.stage is Stage.DONE)
+
+    run(story())
+    assert list(paths.models_dir().iterdir()) == [target] and unfinished.unfinished() is None
+
+
+def test_an_interrupted_conversion_can_be_discarded(page: ConvertPage, checkpoint: Path, run: Run) -> None:
+    target = paths.models_dir() / "x.gguf"
+    unfinished.remember(ConversionRequest(str(checkpoint), str(target), "bf16"))
+    left = target.with_name(".x.gguf.0123.part")
+    left.touch()
+
+    async def story() -> None:
+        page.look_around()
+        await until(page.choose_view.unfinished.isVisible)
+        page.choose_view.unfinished.discard.click()
+
+    run(story())
+    assert not left.exists() and unfinished.unfinished() is None and not page.choose_view.unfinished.isVisible()
+
+
+def test_checkpoints_of_other_programs_are_offered(
+    page: ConvertPage, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, colibri_home: Path
+) -> None:
+    cache = tmp_path / "hub"
+    folder = cache / "models--Qwen--Qwen3-Tiny" / "snapshots" / "1"
+    folder.parent.mkdir(parents=True)
+    checkpoint_case("qwen3_moe").write(folder.parent).rename(folder)
+    monkeypatch.setenv("HF_HUB_CACHE", str(cache))
+
+    async def story() -> None:
+        page.look_around()
+        await until(lambda: len(page.choose_view.found) == 1)
+        assert page.choose_view.found[0].accessibleName() == "Qwen/Qwen3-Tiny"
+        page.choose_view.found[0].click()
+        await until(lambda: page.task.stage is Stage.PLAN)
+
+    run(story())
+    assert page.plan_view.target.text().endswith("/Qwen3-Tiny-BF16.gguf")
+
+
+def test_a_running_conversion_is_not_replaced_by_a_drop(page: ConvertPage, checkpoint: Path, run: Run) -> None:
+    async def story() -> None:
+        await planned(page, checkpoint)
+        page.plan_view.start.click()
+        page.task.choose(checkpoint.parent)
+        assert page.task.stage is Stage.RUN and page.task.source == checkpoint
+        await until(lambda: page.task.stage is Stage.DONE)
+
+    run(story())
+
+
+def test_escape_goes_back_to_the_choice(page: ConvertPage, checkpoint: Path, run: Run, qtbot: Any) -> None:
+    run(planned(page, checkpoint))
+    qtbot.keyClick(page.plan_view.start, Qt.Key.Key_Escape)
+    assert shown(page) is page.choose_view
+
+
+def test_only_one_local_path_can_be_dropped() -> None:
+    data = QMimeData()
+    assert dropped_path(data) is None
+    data.setUrls([QUrl("https://example.org/model")])
+    assert dropped_path(data) is None
+    data.setUrls([QUrl.fromLocalFile("/a"), QUrl.fromLocalFile("/b")])
+    assert dropped_path(data) is None
+    data.setUrls([QUrl.fromLocalFile("/a")])
+    assert dropped_path(data) == Path("/a")
+
+
+def test_everything_that_takes_the_focus_has_a_name(page: ConvertPage, checkpoint: Path, run: Run) -> None:
+    run(planned(page, checkpoint))
+    page.plan_view.options.toggle.click()
+    unnamed = [
+        widget
+        for kind in (QAbstractButton, QLineEdit)
+        for widget in page.findChildren(kind)
+        if widget.focusPolicy() != Qt.FocusPolicy.NoFocus
+        and not widget.accessibleName()
+        and not (isinstance(widget, QAbstractButton) and widget.text())
+        and not widget.objectName().startswith("qt_")
+    ]
+    assert unnamed == []
