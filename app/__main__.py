@@ -14,7 +14,7 @@ from engine.errors import ColibriError
 
 logger = logging.getLogger(__name__)
 
-COMMANDS = ("window", "chat", "inspect", "convert", "calibrate", "prove", "bench", "doctor", "starter")
+COMMANDS = ("window", "chat", "inspect", "convert", "calibrate", "prove", "carve", "bench", "doctor", "starter")
 _INTERRUPTED = 130  # what shells give a program that Ctrl-C ended
 _VERSION = "0.1.0"
 

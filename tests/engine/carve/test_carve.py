@@ -1,0 +1,112 @@
+"""A carved model computes what the dense one does with all experts, loses with fewer, and is a file like others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import gguf
+import numpy as np
+import pytest
+
+from engine import Engine, EngineConfig
+from engine.carve import Carving, check_dense, measure, observe, write_carved
+from engine.carve.measure import loss_keys
+from engine.errors import InvalidRequestError, UnsupportedModelError
+from engine.gguf import GGUFReader, dequantise
+from tests.engine.compact import LLAMA, MIXTRAL, QWEN3_MOE, model_path
+from tests.support.dense_model import write_dense_model
+
+TEXTS = {"one": "The hummingbird hovers before the flower and drinks. " * 60}
+CARVING = Carving(n_experts=8, n_shared=2, n_dense_layers=1)  # 512 neurons: experts of 64
+IDS = [int(i) for i in np.random.default_rng(2).integers(5, 200, 40)]
+EXACT = EngineConfig(context_length=128, activations="float32", kv_type="f32")
+
+
+@pytest.fixture(scope="module")
+def dense(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_dense_model(tmp_path_factory.mktemp("dense"))
+
+
+@pytest.fixture(scope="module")
+def carved(dense: Path) -> Path:
+    return write_carved(dense, dense.parent / "moe.gguf", observe(dense, TEXTS, n_most=1), CARVING)
+
+
+def test_with_all_experts_logits_are_the_dense_models(dense: Path, carved: Path) -> None:
+    with Engine.open(dense, EXACT) as engine:
+        expected = engine.logits(IDS)
+    with Engine.open(carved, EXACT) as engine:
+        assert (engine.info.n_moe_layers, engine.info.n_experts, engine.info.top_k) == (1, 6, 6)
+        found = engine.evaluate(IDS)
+    np.testing.assert_allclose(found.logits, expected, atol=0.02 * expected.std())
+    np.testing.assert_allclose(found.expert_weights, 1, atol=0.01)
+
+
+def test_experts_hold_the_dense_models_rows_and_columns(dense: Path, carved: Path) -> None:
+    with GGUFReader.open(dense) as source, GGUFReader.open(carved) as moe:
+
+        def of(reader: GGUFReader, name: str) -> np.ndarray:
+            tensor = reader.tensors[name]
+            return dequantise(reader.data(name), tensor.type, tensor.shape)
+
+        for part, axis in (("gate", 0), ("up", 0), ("down", 1)):
+            whole = of(source, f"blk.1.ffn_{part}.weight")
+            experts, shared = of(moe, f"blk.1.ffn_{part}_exps.weight"), of(moe, f"blk.1.ffn_{part}_shexp.weight")
+            pieces = np.concatenate([shared, *experts], axis)
+            order = {row.tobytes(): i for i, row in enumerate(np.moveaxis(pieces, axis, 0))}
+            if part != "down":  # those columns are rounded to F16
+                assert {row.tobytes() for row in np.moveaxis(whole, axis, 0)} == set(order)
+            np.testing.assert_allclose(np.sort(pieces, axis), np.sort(whole, axis), rtol=1e-3, atol=1e-6)
+        assert "blk.0.ffn_gate.weight" in moe.tensors
+        assert "output.weight" in moe.tensors
+
+
+def test_the_gguf_package_reads_it_with_its_keys(carved: Path) -> None:
+    fields = gguf.GGUFReader(carved).fields
+    expected = {
+        "general.architecture": "deepseek",
+        "deepseek.leading_dense_block_count": 1,
+        "deepseek.expert_count": 6,
+        "deepseek.expert_used_count": 6,
+        "deepseek.expert_shared_count": 2,
+        "deepseek.expert_feed_forward_length": 64,
+        "deepseek.expert_weights_scale": 6.0,
+        "deepseek.embedding_length": 256,
+        "deepseek.feed_forward_length": 512,
+    }
+    assert {key: fields[key].contents() for key in expected} == expected
+    assert not [key for key in fields if key.startswith("llama.")]
+
+
+def test_fewer_experts_lose_more(dense: Path, carved: Path) -> None:
+    told: list[int] = []
+    losses = measure(dense, carved, TEXTS, (6, 5, 1), n_shared=2, n_most=1, progress=told.append)
+    assert told == [1, 2, 3]
+    assert [loss.feed_forward_share for loss in losses] == [1, 7 / 8, 3 / 8]
+    all_of_them, one_less, one = losses
+    assert 0 <= all_of_them.divergence < one_less.divergence < one.divergence
+    assert all_of_them.perplexity == pytest.approx(all_of_them.source_perplexity, rel=0.02)
+    keys = loss_keys(losses, 6)
+    assert keys["colibri.carve.is_demonstration"] is all_of_them.is_demonstration
+    assert keys["colibri.carve.top_k"] == [6, 5, 1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"n_experts": 7}, "Possible are 2, 4, 8, 16"),
+        ({"n_experts": 8, "n_shared": 7}, "1 to 6 may be shared"),
+        ({"n_experts": 8, "n_shared": 0}, "not 0"),
+        ({"n_dense_layers": 2}, "0 to 1 may stay dense"),
+        ({"n_experts": 8, "n_shared": 2, "top_k": 7}, "1 to 6 routed experts"),
+    ],
+)
+def test_what_cannot_be_cut_is_refused_with_what_can(changes: dict[str, int], says: str) -> None:
+    with pytest.raises(InvalidRequestError, match=says):
+        Carving(**{"n_dense_layers": 0, **changes}).check(512, 2)
+
+
+@pytest.mark.parametrize("name", [MIXTRAL, QWEN3_MOE, LLAMA])
+def test_a_model_that_the_layout_cannot_hold_is_refused(name: str) -> None:
+    with GGUFReader.open(model_path(name)) as reader, pytest.raises(UnsupportedModelError, match="dense model"):
+        check_dense(reader)
