@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     started_s = time.perf_counter()
     with open_engine(path, engine_config(options, settings)) as engine:
         load_ms = (time.perf_counter() - started_s) * 1e3
-        session = ChatSession(engine, params, options.system)
+        session = ChatSession(engine, params, options.system, options.think)
         if question is None:
             if options.no_prompt:
                 converse_by_lines(session)

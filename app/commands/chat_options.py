@@ -18,6 +18,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-m", "--model", metavar="FILE", help="a GGUF model (default: the starter model)")
     parser.add_argument("-p", "--prompt", metavar="TEXT", help="answer this and end")
     parser.add_argument("--system", metavar="TEXT", help='the system prompt; "" for an empty one')
+    parser.add_argument("--think", metavar="HOW", help="on or off; low, medium or high: what the model knows of these")
     parser.add_argument("--no-prompt", action="store_true", help="a message per input line; print only the answers")
     parser.add_argument("--json", action="store_true", help="print one JSON object (with -p or text from a pipe)")
 

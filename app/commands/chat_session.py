@@ -77,8 +77,11 @@ class TerminalAnswer:
 class ChatSession:
     """The turns so far. `system` None leaves the system prompt to the model's template."""
 
-    def __init__(self, engine: Engine, params: SamplingParams, system: str | None) -> None:
+    def __init__(self, engine: Engine, params: SamplingParams, system: str | None, thinking: str | None = None) -> None:
+        """Raises InvalidRequestError where the model has no such setting of `thinking` (see `think`)."""
         self.engine = engine
+        self._variables: dict[str, Any] = {}
+        self.think(thinking)
         self._params = params
         self._system = system
         self._turns: list[dict[str, Any]] = []
@@ -87,6 +90,14 @@ class ChatSession:
     def reset(self) -> None:
         """Forget the conversation."""
         self._turns = [] if self._system is None else [{"role": "system", "content": self._system}]
+
+    def think(self, choice: str | None) -> None:
+        """From the next answer on: "on", "off" or an effort, as far as the model's template knows it; None: as usual.
+
+        Raises InvalidRequestError for what it does not know.
+        """
+        if choice is not None or self._variables:
+            self._variables = self.engine.chat_prompts.thinking.variables(choice)
 
     def answer(
         self, question: str, show: Callable[[str], None], show_reasoning: Callable[[str], None] = lambda _: None
@@ -98,7 +109,7 @@ class ChatSession:
         A question that raises (too long a conversation, say) is not part of the conversation.
         """
         turns = [*self._turns, {"role": "user", "content": question}]
-        prompt = self.engine.chat_prompts.prompt(turns)
+        prompt = self.engine.chat_prompts.prompt(turns, **self._variables)
         answer = self._generate(prompt, show, show_reasoning)
         reply = {"role": "assistant", "content": answer.text}
         self._turns = [*turns, {**reply, "reasoning_content": answer.reasoning} if answer.reasoning else reply]

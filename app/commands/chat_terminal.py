@@ -15,7 +15,8 @@ _CONTINUED = "… "
 _HISTORY_LINES = 1000
 _HELP = """\
 /reset    forget the conversation          /stats   figures of the last answer
-/help     this text                        /quit    end (also Ctrl-D)
+/think    how long the model thinks        /help    this text
+/quit     end (also Ctrl-D)
 A line that ends with \\ goes on in the next. Ctrl-C stops an answer."""
 
 
@@ -44,12 +45,29 @@ def converse(session: ChatSession) -> None:
             case "/reset":
                 session.reset()
                 say("Forgotten.")
+            case command if command.split()[0] == "/think":
+                say(_think(session, command.split()[1:]))
             case "/stats":
                 say(describe(last) if last else "Nothing was answered yet.")
             case _:
                 last = _answer(session, question) or last
     if with_history is not None:
         save_history(with_history)
+
+
+def _think(session: ChatSession, words: list[str]) -> str:
+    """Carry out /think; what is to be said about it."""
+    thinking = session.engine.chat_prompts.thinking
+    if not thinking.choices:
+        return "This model's chat template has no setting for thinking."
+    if len(words) != 1:
+        usual = f" Usual: {thinking.usual}." if thinking.usual else ""
+        return f"/think {'|'.join(thinking.choices)}.{usual}"
+    try:
+        session.think(words[0])
+    except InvalidRequestError as error:
+        return str(error)
+    return f"Thinking: {words[0]}."
 
 
 def converse_by_lines(session: ChatSession) -> None:

@@ -13,6 +13,7 @@ from engine.chat.call_values import tool_names
 from engine.chat.chat_format import ChatFormat
 from engine.chat.pieces import ToolCall
 from engine.chat.template_traits import TemplateTraits, probe
+from engine.chat.thinking import Thinking, find_thinking
 from engine.errors import InvalidRequestError
 from engine.tokenizer import ChatTemplate, Tokenizer
 from engine.tokenizer.marks import TrustedText
@@ -38,6 +39,11 @@ class ChatPrompts:
     def traits(self) -> TemplateTraits:
         """What the template does with tools and calls."""
         return probe(self._template)
+
+    @cached_property
+    def thinking(self) -> Thinking:
+        """What may be said about how long the model thinks."""
+        return find_thinking(self._template)
 
     @cached_property
     def format(self) -> ChatFormat:
