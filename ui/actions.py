@@ -101,6 +101,7 @@ class WindowActions(QObject):
     def _help_menu(self) -> None:
         menu = self._menu(self.tr("&Help"))
         self._add(menu, self.tr("Help and shortcuts"), "F1", self._window.show_help)
+        self._add(menu, self.tr("System check"), "Ctrl+Shift+D", self._window.show_system_check)
 
     def show_settings(self, settings: Settings) -> None:
         """Check the theme in force."""

@@ -59,6 +59,7 @@ class HelpDialog(QDialog):
             ("Ctrl+E", self.tr("Show or hide the experts")),
             ("Ctrl+1 … 6", self.tr("Show or hide latency, time, cache, memory, bandwidth, cores")),
             ("Ctrl++ / Ctrl+−", self.tr("Larger or smaller text")),
+            ("Ctrl+Shift+D", self.tr("System check")),
             ("Ctrl+,", self.tr("Settings")),
             ("F1", self.tr("This help")),
         ]

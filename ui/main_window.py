@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, QSize, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication
-from PySide6.QtWidgets import QFileDialog, QMainWindow, QSplitter
+from PySide6.QtWidgets import QFileDialog, QMainWindow, QSplitter, QWidget
 
 from app.chats import Chat, ChatStore
 from app.conversation import ChatChanged, Conversation, Event
@@ -34,12 +34,16 @@ from ui.settings.settings_dialog import SettingsDialog
 from ui.status_line import StatusLine
 from ui.theme import current_theme
 from ui.theme.theme import BASE_FONT_SIZE_PX
+from ui.widgets.late_page import LatePage
 from ui.widgets.toast import Toast
 
 if TYPE_CHECKING:
     from app.library import Library
+    from ui.diagnostics.system_page import SystemPage
 
 log = logging.getLogger(__name__)
+
+SYSTEM = "system"  # the key of the system check's page
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,7 @@ class MainWindow(QMainWindow):
         self.services = services
         self.loader = ModelLoader(services.engine, services.settings)
         self._conversations: dict[int, Conversation] = {}
+        self._system: SystemPage | None = None
         self.setWindowTitle("Colibri")
         self.setUnifiedTitleAndToolBarOnMac(True)
         self.setAcceptDrops(True)
@@ -87,6 +92,7 @@ class MainWindow(QMainWindow):
         self.navigation = Navigation(self)
         self.sidebar.add_foot(self.navigation)
         self.pages = Pages(self.page, self.navigation, self)
+        self.pages.add(SYSTEM, "pulse", self.tr("System check"), self._late_system_page, "Ctrl+Shift+D")
         self._splitter.addWidget(self.pages)
         self._splitter.setStretchFactor(1, 1)
         self.sidebar.setMinimumWidth(180)
@@ -141,6 +147,20 @@ class MainWindow(QMainWindow):
         self.page.open(self._conversation(chat_id))
         self.sidebar.mark(chat_id)
         self.services.settings.change(last_chat_id=chat_id)
+
+    def show_system_check(self) -> None:
+        """Show what this machine gives the engine."""
+        self.pages.show_page(SYSTEM)
+
+    def _late_system_page(self) -> QWidget:
+        return LatePage(("app.diagnostics.live", "app.diagnostics.fixes"), self._system_page, self)
+
+    def _system_page(self) -> QWidget:
+        from ui.diagnostics.live import system_page  # noqa: PLC0415  (not before the first paint)
+
+        self._system = system_page(self.services.engine, self)
+        self._system.notice.connect(self.toast.show_message)
+        return self._system
 
     def _on_page(self, key: str) -> None:
         self.sidebar.mark(self.current_chat_id() if key == CHAT else None)
@@ -418,6 +438,8 @@ class MainWindow(QMainWindow):
         """Stop what is under way and save it."""
         self.management.leave()
         await self.loader.close()
+        if self._system is not None:
+            await self._system.check.close()
         for conversation in self._conversations.values():
             await conversation.close()
 

@@ -28,6 +28,7 @@ def install_translation(app: QCoreApplication, setting: str) -> str:
         return "en"
     for name, folder in (
         ("colibri_zh_CN", str(resource_path("translations"))),
+        ("system_check_zh_CN", str(resource_path("translations"))),
         ("qtbase_zh_CN", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)),
     ):
         translator = QTranslator(app)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from app import paths
 from app.diagnostics.finding import Fix, Verb
 from engine.errors import ColibriError
 from engine.hardware.system_files import SystemFiles
@@ -128,3 +129,8 @@ class Fixer:
         temporary = self._record.with_suffix(".new")
         temporary.write_text(json.dumps([asdict(change) for change in changes.values()], indent=1), encoding="utf-8")
         temporary.replace(self._record)
+
+
+def fixer() -> Fixer:
+    """Makes and undoes changes on this machine."""
+    return Fixer(paths.data_dir() / "system-changes.json")

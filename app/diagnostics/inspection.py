@@ -9,6 +9,7 @@ import sys
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engine.hardware.capacity import ControlGroup, MemoryUse, read_control_group, read_memory_use
 from engine.hardware.cpu import may_use_tiles
@@ -18,6 +19,9 @@ from engine.hardware.processor import Cores, Processor, read_cores, read_process
 from engine.hardware.surroundings import Virtualisation, read_virtualisation
 from engine.hardware.system_files import SystemFiles
 from engine.kernels.tiers import ISA_VARIABLE
+
+if TYPE_CHECKING:
+    from engine.memory import MemoryPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,11 @@ class ModelNeeds:
     name: str
     total_bytes: int
     hugetlb_bytes: int = 0
+
+    @classmethod
+    def of(cls, name: str, plan: MemoryPlan) -> ModelNeeds:
+        """What an opened model takes."""
+        return cls(name, plan.total_bytes, plan.page_kinds.get("hugetlb", 0))
 
 
 @dataclass(frozen=True)

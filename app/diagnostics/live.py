@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from app import paths
-from app.diagnostics.fixes import Fixer
 from app.diagnostics.inspection import Host, Inspection, ModelNeeds
 from engine.hardware.system_files import SystemFiles
-from engine.memory import MemoryPlan
 
 
 def inspect_here(model: ModelNeeds | None = None, model_folder: Path | None = None) -> Inspection:
@@ -16,13 +14,3 @@ def inspect_here(model: ModelNeeds | None = None, model_folder: Path | None = No
     from engine.kernels.library import cache_root  # noqa: PLC0415  (loads the compiler's library)
 
     return Inspection(SystemFiles(), Host.live(), model_folder or paths.models_dir(), cache_root(), model)
-
-
-def needs_of(name: str, plan: MemoryPlan) -> ModelNeeds:
-    """What an opened model takes."""
-    return ModelNeeds(name, plan.total_bytes, plan.page_kinds.get("hugetlb", 0))
-
-
-def fixer() -> Fixer:
-    """Makes and undoes changes on this machine."""
-    return Fixer(paths.data_dir() / "system-changes.json")

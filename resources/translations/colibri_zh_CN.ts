@@ -347,6 +347,10 @@
             <source>Show or hide latency, time, cache, memory, bandwidth, cores</source>
             <translation>显示或隐藏延迟、时间、缓存、内存、带宽、核心</translation>
         </message>
+        <message>
+            <source>System check</source>
+            <translation>系统检查</translation>
+        </message>
     </context>
     <context>
         <name>Legend</name>
@@ -447,6 +451,10 @@
         <message>
             <source>Colibri ended unexpectedly last time. Your chats were kept.</source>
             <translation>Colibri 上次意外退出。您的对话均已保留。</translation>
+        </message>
+        <message>
+            <source>System check</source>
+            <translation>系统检查</translation>
         </message>
     </context>
     <context>
@@ -874,6 +882,10 @@
             <source>Manage models</source>
             <translation>管理模型</translation>
         </message>
+        <message>
+            <source>System check</source>
+            <translation>系统检查</translation>
+        </message>
     </context>
     <context>
         <name>Navigation</name>
@@ -943,11 +955,11 @@
             <translation>内存带宽</translation>
         </message>
         <message>
-            <source>Every token needs all weights that serve it, once, from memory. The line is how many gigabytes of them the engine read per second. The dashed line is what this machine&apos;s memory can give, once measured. A line close to it: only smaller weights or faster memory would help. Far below it: the processor is the limit.</source>
+            <source>Every token needs all weights that serve it, once, from memory. The line is how many gigabytes of them the engine read per second. The dashed line is what this machine's memory can give, once measured. A line close to it: only smaller weights or faster memory would help. Far below it: the processor is the limit.</source>
             <translation>每个词元都要从内存中把为它服务的全部权重读一遍。曲线是引擎每秒读取了多少 GB 权重；虚线是测得的本机内存上限。曲线接近虚线：只有更小的权重或更快的内存才有帮助；远低于虚线：处理器是瓶颈。</translation>
         </message>
         <message>
-            <source>Measure this machine&apos;s limit</source>
+            <source>Measure this machine's limit</source>
             <translation>测量本机上限</translation>
         </message>
         <message>
@@ -1008,7 +1020,7 @@
             <translation>核心</translation>
         </message>
         <message>
-            <source>Above, what each of the engine&apos;s workers did in the last second: busy with the model, waiting for the other workers while a token was computed, or without work. Below, how busy each core of the machine is with all programs together. Busy cores while no answer is written belong to other programs.</source>
+            <source>Above, what each of the engine's workers did in the last second: busy with the model, waiting for the other workers while a token was computed, or without work. Below, how busy each core of the machine is with all programs together. Busy cores while no answer is written belong to other programs.</source>
             <translation>上方：引擎的每个工作线程在最近一秒里做了什么：计算模型、在计算词元时等待其他线程，或者空闲。下方：本机每个核心被所有程序占用的程度。没有回答在生成时，忙碌的核心属于其他程序。</translation>
         </message>
         <message>
@@ -1016,7 +1028,7 @@
             <translation>工作线程与核心的负载</translation>
         </message>
         <message>
-            <source>The engine&apos;s workers: busy, and waiting for others</source>
+            <source>The engine's workers: busy, and waiting for others</source>
             <translation>引擎的工作线程：忙碌，以及等待其他线程</translation>
         </message>
         <message>
@@ -1028,7 +1040,7 @@
             <translation>核心 {number}</translation>
         </message>
         <message>
-            <source>The machine&apos;s cores: all programs</source>
+            <source>The machine's cores: all programs</source>
             <translation>本机核心：所有程序</translation>
         </message>
         <message>
@@ -1255,7 +1267,7 @@
     <context>
         <name>StackedBands</name>
         <message>
-            <source>Where each token&apos;s time went, in milliseconds</source>
+            <source>Where each token's time went, in milliseconds</source>
             <translation>每个词元的时间去向（毫秒）</translation>
         </message>
         <message>
@@ -1294,7 +1306,7 @@
             <translation>路由耗时最多：同时生成多个回答可以分摊它。</translation>
         </message>
         <message>
-            <source>The model&apos;s own work sets the pace: memory or processor are the limit.</source>
+            <source>The model's own work sets the pace: memory or processor are the limit.</source>
             <translation>速度由模型自身的计算决定：内存或处理器是瓶颈。</translation>
         </message>
     </context>
@@ -1335,11 +1347,11 @@
             <translation>选择</translation>
         </message>
         <message>
-            <source>Choose a model&apos;s file</source>
+            <source>Choose a model's file</source>
             <translation>选择模型文件</translation>
         </message>
         <message>
-            <source>Choose a model&apos;s folder</source>
+            <source>Choose a model's folder</source>
             <translation>选择模型文件夹</translation>
         </message>
         <message>
@@ -1382,7 +1394,7 @@
     <context>
         <name>DropZone</name>
         <message>
-            <source>As it is published: safetensors files, config.json and the tokenizer&apos;s files</source>
+            <source>As it is published: safetensors files, config.json and the tokenizer's files</source>
             <translation>与发布时相同：safetensors 文件、config.json 和分词器文件</translation>
         </message>
         <message>
@@ -1394,7 +1406,7 @@
             <translation>选择文件夹…</translation>
         </message>
         <message>
-            <source>Drop a model&apos;s folder here</source>
+            <source>Drop a model's folder here</source>
             <translation>将模型文件夹拖到这里</translation>
         </message>
     </context>
@@ -1792,7 +1804,7 @@
     <context>
         <name>ModelRemoval</name>
         <message>
-            <source>&quot;{name}&quot; is in the trash</source>
+            <source>"{name}" is in the trash</source>
             <translation>“{name}”已移到回收站</translation>
         </message>
         <message>
@@ -2075,6 +2087,142 @@ The file can only be deleted for good.</source>
         <message>
             <source>Own folder</source>
             <translation>自己的文件夹</translation>
+        </message>
+    </context>
+    <context>
+        <name>FindingBody</name>
+        <message>
+            <source>Command</source>
+            <translation>命令</translation>
+        </message>
+        <message>
+            <source>Copy the command</source>
+            <translation>复制命令</translation>
+        </message>
+        <message>
+            <source>Fix…</source>
+            <translation>修复…</translation>
+        </message>
+        <message>
+            <source>Undo the change…</source>
+            <translation>撤销更改…</translation>
+        </message>
+        <message>
+            <source>Fix: {title}</source>
+            <translation>修复：{title}</translation>
+        </message>
+        <message>
+            <source>Undo: {title}</source>
+            <translation>撤销：{title}</translation>
+        </message>
+    </context>
+    <context>
+        <name>Findings</name>
+        <message>
+            <source>Processor</source>
+            <translation>处理器</translation>
+        </message>
+        <message>
+            <source>Speed of the cores</source>
+            <translation>核心速度</translation>
+        </message>
+        <message>
+            <source>Memory pages</source>
+            <translation>内存页</translation>
+        </message>
+        <message>
+            <source>Memory</source>
+            <translation>内存</translation>
+        </message>
+        <message>
+            <source>System</source>
+            <translation>系统</translation>
+        </message>
+        <message>
+            <source>Storage</source>
+            <translation>存储</translation>
+        </message>
+        <message>
+            <source>in order</source>
+            <translation>正常</translation>
+        </message>
+        <message>
+            <source>advice</source>
+            <translation>建议</translation>
+        </message>
+        <message>
+            <source>problem</source>
+            <translation>问题</translation>
+        </message>
+        <message>
+            <source>not available</source>
+            <translation>不可用</translation>
+        </message>
+        <message>
+            <source>Problems: {n}</source>
+            <translation>问题：{n}</translation>
+        </message>
+        <message>
+            <source>Advice: {n}</source>
+            <translation>建议：{n}</translation>
+        </message>
+        <message>
+            <source>In order: {n}</source>
+            <translation>正常：{n}</translation>
+        </message>
+    </context>
+    <context>
+        <name>SystemCheck</name>
+        <message>
+            <source>System check</source>
+            <translation>系统检查</translation>
+        </message>
+    </context>
+    <context>
+        <name>SystemPage</name>
+        <message>
+            <source>System check</source>
+            <translation>系统检查</translation>
+        </message>
+        <message>
+            <source>Check again</source>
+            <translation>重新检查</translation>
+        </message>
+        <message>
+            <source>Measure memory and disk</source>
+            <translation>测量内存和磁盘</translation>
+        </message>
+        <message>
+            <source>Cancel</source>
+            <translation>取消</translation>
+        </message>
+        <message>
+            <source>Progress of the measurement</source>
+            <translation>测量进度</translation>
+        </message>
+        <message>
+            <source>Measuring the disk…</source>
+            <translation>正在测量磁盘…</translation>
+        </message>
+        <message>
+            <source>Measuring the memory…</source>
+            <translation>正在测量内存…</translation>
+        </message>
+        <message>
+            <source>Looking at this machine…</source>
+            <translation>正在查看本机…</translation>
+        </message>
+        <message>
+            <source>The command was copied</source>
+            <translation>命令已复制</translation>
+        </message>
+        <message>
+            <source>What was in force before is put back.</source>
+            <translation>将恢复之前的设置。</translation>
+        </message>
+        <message>
+            <source>The system will ask for an administrator's password.</source>
+            <translation>系统会要求输入管理员密码。</translation>
         </message>
     </context>
 </TS>

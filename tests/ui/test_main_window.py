@@ -17,8 +17,10 @@ from app.library import Library
 from app.settings import SettingsFile
 from ui.chat.drafts import Drafts
 from ui.chat.shown_message import MessageState
+from ui.diagnostics.system_page import SystemPage
 from ui.main_window import MainWindow, Services
 from ui.models.model_loader import LoadState
+from ui.widgets.late_page import LatePage
 
 Run = Callable[[Coroutine[Any, Any, None]], None]
 
@@ -297,3 +299,20 @@ def test_a_chat_is_shown_whatever_page_was_there(services: Services, window: Mai
     window.pages.show_page("notes")
     window.new_chat()
     assert window.pages.currentWidget() is window.page
+
+
+def test_the_system_check_opens_as_a_page_and_looks_at_this_machine(window: MainWindow, run: Run) -> None:
+    async def look() -> None:
+        window.show_system_check()
+        late = window.pages.currentWidget()
+        assert isinstance(late, LatePage)
+        while late.widget is None:
+            await asyncio.sleep(0.01)
+        page = late.widget
+        assert isinstance(page, SystemPage)
+        while not page.rows or not page.is_complete:
+            await asyncio.sleep(0.01)
+        assert len(page.rows) > 25
+        await window.finish()
+
+    run(look())

@@ -16,6 +16,7 @@ from ui.translation import install_translation
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = resource_path("translations", "colibri_zh_CN.ts")
+FINDINGS = resource_path("translations", "system_check_zh_CN.ts")
 TOOLS = Path(sys.executable).parent
 
 
@@ -44,19 +45,32 @@ def test_every_text_of_the_window_is_translated(tmp_path: Path) -> None:
     assert in_use - translated == set()
 
 
-def test_placeholders_survive_translation() -> None:
-    def placeholders(text: str) -> list[str]:
-        return sorted(re.findall(r"\{\w+\}", text))
+def test_every_text_of_the_system_check_is_translated(tmp_path: Path) -> None:
+    fresh = tmp_path / "fresh.ts"
+    files = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "app" / "diagnostics").glob("*.py"))
+    options = ["-locations", "none", "-tr-function-alias", "QT_TRANSLATE_NOOP+=text"]
+    command = [str(TOOLS / "pyside6-lupdate"), *files, "-ts", str(fresh), *options]
+    subprocess.run(command, check=True, cwd=ROOT, capture_output=True)
+    in_use = {source for _, source, _ in messages(fresh)}
+    assert len(in_use) > 120
+    assert in_use == {source for _, source, text in messages(FINDINGS) if text}
 
-    wrong = [source for _, source, text in messages(SOURCE) if placeholders(source) != placeholders(text)]
+
+@pytest.mark.parametrize("path", [SOURCE, FINDINGS], ids=lambda path: path.stem)
+def test_placeholders_survive_translation(path: Path) -> None:
+    def placeholders(text: str) -> list[str]:
+        return sorted(re.findall(r"\{\w+(?::[^}]*)?\}", text))
+
+    wrong = [source for _, source, text in messages(path) if placeholders(source) != placeholders(text)]
     assert wrong == []
 
 
-def test_the_compiled_translation_is_that_of_the_source(tmp_path: Path) -> None:
+@pytest.mark.parametrize("path", [SOURCE, FINDINGS], ids=lambda path: path.stem)
+def test_the_compiled_translation_is_that_of_the_source(tmp_path: Path, path: Path) -> None:
     compiled = tmp_path / "fresh.qm"
-    command = [str(TOOLS / "pyside6-lrelease"), str(SOURCE), "-qm", str(compiled)]
+    command = [str(TOOLS / "pyside6-lrelease"), str(path), "-qm", str(compiled)]
     subprocess.run(command, check=True, capture_output=True)
-    assert compiled.read_bytes() == resource_path("translations", "colibri_zh_CN.qm").read_bytes()
+    assert compiled.read_bytes() == path.with_suffix(".qm").read_bytes()
 
 
 def test_chinese_is_put_in_force(qapp: QCoreApplication, qtbot: Any) -> None:

@@ -16,4 +16,5 @@ class ElidedLabel(QLabel):
         painter.setPen(self.palette().color(QPalette.ColorRole.WindowText))
         text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, self.width())
         painter.drawText(self.rect(), int(self.alignment()), text)
+        painter.end()  # a debugger or the stall watch may hold this frame, and with it the painter
         self.setToolTip(self.text() if text != self.text() else "")
