@@ -10,6 +10,7 @@ from pathlib import Path
 from app.jobs import Job
 from app.verification import Verification, verify
 from engine.convert import Checkpoint, ConversionOptions, ConversionPlan, plan_conversion, write_gguf
+from engine.convert.quantise import prepare
 from engine.errors import ColibriError
 
 SPARE_BYTES = 50 << 20  # what must stay free on the disk, the file's header included
@@ -53,6 +54,8 @@ def convert(
         job.check()
         if dry_run:
             return Converted(plan, None)
+        job.report("preparing the engine")
+        prepare({tensor.type for tensor in plan.tensors}, lambda _, fraction: job.report(fraction=fraction))
         job.report("writing", done_bytes=0, total_bytes=plan.n_bytes)
 
         def progress(done_bytes: int, tensor: str) -> None:
@@ -84,7 +87,7 @@ def nearest_folder(target: Path) -> Path:
 def default_target(source: Path, plan: ConversionPlan) -> Path:
     """`Qwen3-30B-A3B-BF16.gguf` in the present folder, for a folder of that name."""
     folder = source if source.is_dir() else source.parent
-    return Path(f"{folder.resolve().name}-{plan.type.name}.gguf")
+    return Path(f"{folder.resolve().name}-{plan.kind}.gguf")
 
 
 def _check_target(target: Path, plan: ConversionPlan, *, replace: bool) -> None:

@@ -8,27 +8,39 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from engine.convert import ConversionOptions
+from engine.convert import ConversionOptions, Mixture
 from engine.gguf.tensor_types import TensorType
 
 
 @dataclass(frozen=True, slots=True)
 class FileType:
-    """`key` as the command line takes it, `name` as people write it; `type` of the matrices."""
+    """`key` as the command line takes it, `name` as people write it; `type` of the matrices, or most of them."""
 
     key: str
     name: str
     type: TensorType
+    mixture: Mixture | None = None
 
     def options(self, **more: Any) -> ConversionOptions:
         """The engine's options for a file of this kind."""
-        return ConversionOptions(type=self.type, **more)
+        return ConversionOptions(type=None if self.mixture else self.type, mixture=self.mixture, **more)
 
 
+_SMALLER = (
+    Mixture.Q8_0,
+    Mixture.Q6_K,
+    Mixture.Q5_K_M,
+    Mixture.Q4_K_M,
+    Mixture.Q4_K_S,
+    Mixture.IQ4_XS,
+    Mixture.Q4_0,
+    Mixture.MXFP4,
+)
 FILE_TYPES = (
     FileType("bf16", "BF16", TensorType.BF16),
     FileType("f16", "F16", TensorType.F16),
     FileType("f32", "F32", TensorType.F32),
+    *(FileType(mixture.name.lower(), mixture.name, mixture.type, mixture) for mixture in _SMALLER),
 )
 # Of the routers' matrices, by the names that the command takes.
 ROUTER_TYPES = {"fp32": TensorType.F32, "bf16": TensorType.BF16, "fp16": TensorType.F16}

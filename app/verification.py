@@ -22,11 +22,12 @@ class Verification:
     n_tensors: int
     compared_bytes: int
     total_bytes: int
+    is_rounded: bool = False  # some tensors are quantised, and were compared with a second quantisation
 
     @property
     def is_whole(self) -> bool:
-        """Whether every value of the file was compared."""
-        return self.compared_bytes == self.total_bytes
+        """Whether every value of the file was compared, and is the source's."""
+        return self.compared_bytes == self.total_bytes and not self.is_rounded
 
 
 def verify(job: Job, plan: ConversionPlan, path: Path) -> Verification:
@@ -57,7 +58,8 @@ def verify(job: Job, plan: ConversionPlan, path: Path) -> Verification:
             compared_bytes += offset
             done_bytes += tensor.n_bytes
             job.report(done_bytes=done_bytes)
-    return Verification(len(plan.tensors), compared_bytes, plan.n_bytes)
+    is_rounded = any(tensor.type not in _EXACT for tensor in plan.tensors)
+    return Verification(len(plan.tensors), compared_bytes, plan.n_bytes, is_rounded)
 
 
 def _damaged(path: Path, expected: str, found: str) -> ModelFormatError:

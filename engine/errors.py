@@ -51,5 +51,9 @@ class KernelBuildError(ColibriError):
     """Kernels that could not be compiled or loaded on this machine."""
 
 
+class FileInUseError(ColibriError):
+    """A file that another process is writing."""
+
+
 class EngineClosedError(ColibriError):
     """A call to an engine that has been closed."""

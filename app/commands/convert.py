@@ -12,7 +12,8 @@ from app.file_types import FILE_TYPES, ROUTER_TYPES
 from app.jobs import Job
 from engine.convert import ConversionOptions
 
-_TYPES = {"auto": None, **{kind.key: kind.type for kind in FILE_TYPES}}
+_TYPES = {kind.key: kind for kind in FILE_TYPES}
+_ALIASES = {"q4_k": "q4_k_m", "q5_k": "q5_k_m"}
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -32,7 +33,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="the file to write (default: here, named after the model)",
     )
     parser.add_argument(
-        "--type", choices=_TYPES, default="auto", help="of the matrices (default: what most of the checkpoint has)"
+        "--type",
+        "--quantize",
+        type=_type_key,
+        choices=("auto", *_TYPES),
+        default="auto",
+        help="of the matrices, or the mixture of types (q4_k: q4_k_m; default: what most of the checkpoint has)",
     )
     parser.add_argument(
         "--router-precision", choices=ROUTER_TYPES, default="fp32", help="of the routers (default: %(default)s)"
@@ -50,10 +56,17 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.set_defaults(run=run)
 
 
+def _type_key(text: str) -> str:
+    key = text.lower()
+    return _ALIASES.get(key, key)
+
+
 def run(options: argparse.Namespace) -> int:
     """Convert, and say what was made."""
+    kind = _TYPES.get(options.type)
     wanted = ConversionOptions(
-        type=_TYPES[options.type],
+        type=None if kind is None or kind.mixture else kind.type,
+        mixture=None if kind is None else kind.mixture,
         router_type=ROUTER_TYPES[options.router_precision],
         expert_count=options.expert_count,
         top_k=options.top_k,
@@ -86,5 +99,5 @@ def _described(done: Converted) -> str:
     parts = [f"{keys['general.name']}: {plan.architecture}", f"{n_parameters / 1e6:,.1f} million parameters"]
     if n_experts := keys.get(f"{plan.architecture}.expert_count"):
         parts.append(f"{n_experts} experts, {keys[f'{plan.architecture}.expert_used_count']} for each token")
-    parts += [f"{len(plan.tensors)} tensors", f"{plan.type.name}, {plan.n_bytes / 1e6:,.1f} MB"]
+    parts += [f"{len(plan.tensors)} tensors", f"{plan.kind}, {plan.n_bytes / 1e6:,.1f} MB"]
     return ", ".join(parts)

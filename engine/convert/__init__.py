@@ -8,6 +8,7 @@ A plan is checked whole before anything is written. Its tensors are computed som
 """
 
 from engine.convert.checkpoint import Checkpoint
+from engine.convert.mixture import Mixture
 from engine.convert.model_map import MetadataValue
 from engine.convert.options import ConversionOptions
 from engine.convert.plan import ConversionPlan, plan_conversion
@@ -19,6 +20,7 @@ __all__ = [
     "ConversionOptions",
     "ConversionPlan",
     "MetadataValue",
+    "Mixture",
     "TensorPlan",
     "plan_conversion",
     "write_gguf",

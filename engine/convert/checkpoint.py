@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -48,6 +49,7 @@ class Checkpoint:
         self.configuration = configuration
         self.tensors = MappingProxyType(dict(tensors))
         self._descriptors: dict[Path, int] = {}
+        self._lock = threading.Lock()
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Checkpoint:
@@ -95,9 +97,10 @@ class Checkpoint:
         return result
 
     def _descriptor(self, path: Path) -> int:
-        if path not in self._descriptors:
-            self._descriptors[path] = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
-        return self._descriptors[path]
+        with self._lock:
+            if path not in self._descriptors:
+                self._descriptors[path] = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+            return self._descriptors[path]
 
     def close(self) -> None:
         """Close the files; a later `read` opens them again."""

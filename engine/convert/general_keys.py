@@ -33,7 +33,7 @@ def general_keys(
     }
     keys = {key: MetadataValue(value, ValueType.STRING) for key, value in texts.items()}
     keys |= _card_keys(folder)
-    keys["general.file_type"] = MetadataValue(_MXFP4_FILE if packed else _FILE_TYPES[type], ValueType.UINT32)
+    keys["general.file_type"] = MetadataValue(_MXFP4_FILE if packed else _FILE_TYPES.get(type, 0), ValueType.UINT32)
     keys["general.quantization_version"] = MetadataValue(_QUANTIZATION_VERSION, ValueType.UINT32)
     return keys
 

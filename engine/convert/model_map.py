@@ -67,6 +67,7 @@ class ModelMap:
         self.config: Configuration = checkpoint.configuration
         self.keys: dict[str, MetadataValue] = {}
         self.tensors: list[TensorPlan] = []
+        self.matrices: set[str] = set()  # the tensors that have the type of the matrices
         self.n_layers = self.config.size("num_hidden_layers")
         self.hidden = self.config.size("hidden_size")
         self.n_vocabulary = self.config.size("vocab_size")
@@ -139,6 +140,8 @@ class ModelMap:
                 f"{matrix.n_rows:,} rows of {matrix.n_columns:,}. config.json and weights contradict each other."
             )
         kind = self._type_of(target, plain) if type is None else type
+        if packed is None and self._is_matrix(target, plain):
+            self.matrices.add(target)
         self.tensors.append(TensorPlan(target, plain, kind, matrix, tuple(sources), packed))
 
     def tensor(
@@ -214,9 +217,11 @@ class ModelMap:
     def _type_of(self, target: str, shape: Shape) -> TensorType:
         if target.endswith(_ROUTER):
             return self.options.router_type
-        if len(shape) < 2 or not target.endswith(".weight") or target.endswith(_FLOAT32):
-            return TensorType.F32
-        return self._type
+        return self._type if self._is_matrix(target, shape) else TensorType.F32
+
+    @staticmethod
+    def _is_matrix(target: str, shape: Shape) -> bool:
+        return len(shape) > 1 and target.endswith(".weight") and not target.endswith((*_FLOAT32, _ROUTER))
 
 
 class Reshaped(Matrix):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from engine.convert.mixture import Mixture
 from engine.errors import InvalidRequestError
 from engine.gguf.tensor_types import TensorType
 
@@ -12,12 +13,14 @@ from engine.gguf.tensor_types import TensorType
 class ConversionOptions:
     """`type` of the matrices: F32, F16, BF16, or None for the one that most of the checkpoint has.
 
+    `mixture`: quantise them, each to the type that this kind of file has for it; `type` then counts for nothing.
     `router_type`: of the routers' matrices. `expert_count` must be the checkpoint's; `top_k` replaces the
     checkpoint's number of experts for each token. `name` replaces the folder's as the model's name.
     `router_pattern`: the name of the routers' tensors, `{layer}` standing for the layer, where it is not the usual one.
     """
 
     type: TensorType | None = None
+    mixture: Mixture | None = None
     router_type: TensorType = TensorType.F32
     expert_count: int | None = None
     top_k: int | None = None

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
 
 from engine.convert.checkpoint import Checkpoint
 from engine.convert.general_keys import general_keys
 from engine.convert.mappings import TABLES
+from engine.convert.mixture import Mixture, Model, mixed
 from engine.convert.model_map import MetadataValue, ModelMap
 from engine.convert.options import ConversionOptions
 from engine.convert.quantised import check_method
@@ -17,18 +22,29 @@ from engine.convert.tensor_plan import TensorPlan
 from engine.convert.vocabulary.convert import vocabulary_keys
 from engine.errors import UnsupportedModelError
 from engine.gguf.tensor_types import TensorType
+from engine.gguf.value_types import ValueType
 
 _PLAIN_TYPES = {"F32": TensorType.F32, "F16": TensorType.F16, "BF16": TensorType.BF16}
 
 
 @dataclass(frozen=True, slots=True)
 class ConversionPlan:
-    """`metadata` by GGUF's keys, `tensors` in the order in which they are to be written; `type` of the matrices."""
+    """`metadata` by GGUF's keys, `tensors` in the order in which they are to be written; `type` of the matrices.
+
+    `identity` stands for the files that it was made from, as they were then.
+    """
 
     architecture: str
     type: TensorType
     metadata: Mapping[str, MetadataValue]
     tensors: tuple[TensorPlan, ...]
+    mixture: Mixture | None = None
+    identity: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The kind of file: the mixture's name, else that of the type."""
+        return self.type.name if self.mixture is None else self.mixture.name
 
     @property
     def n_bytes(self) -> int:
@@ -52,14 +68,53 @@ def plan_conversion(checkpoint: Checkpoint, options: ConversionOptions | None = 
         )
     architecture, describe = found
     type = most_common_type(checkpoint) if options.type is None else options.type  # F32 is 0
+    if options.mixture is not None:
+        type = options.mixture.type
     model = ModelMap(checkpoint, options, architecture, type)
     check_method(model)
     describe(model)
     model.finish()
-    metadata = general_keys(checkpoint.folder, architecture, options.name, type, model.tensors)
+    tensors = model.tensors
+    if options.mixture is not None:
+        tensors = mixed(options.mixture, tensors, model.matrices, described(model.keys, architecture, tensors))
+    metadata = general_keys(checkpoint.folder, architecture, options.name, type, tensors)
+    if options.mixture is not None:
+        metadata["general.file_type"] = MetadataValue(options.mixture.number, ValueType.UINT32)
     metadata |= model.keys
     metadata |= vocabulary_keys(checkpoint.folder, architecture, int(model.n_vocabulary), config.values)
-    return ConversionPlan(architecture, type, metadata, tuple(model.tensors))
+    return ConversionPlan(
+        architecture,
+        type,
+        metadata,
+        tuple(tensors),
+        options.mixture,
+        identity_of(stored.path for stored in checkpoint.tensors.values()),
+    )
+
+
+def described(keys: Mapping[str, MetadataValue], architecture: str, tensors: Sequence[TensorPlan]) -> Model:
+    """What a mixture depends on, from the file's keys."""
+
+    def number(name: str) -> int:
+        entry = keys.get(f"{architecture}.{name}")
+        value = 0 if entry is None else entry.value
+        return int(max(value) if isinstance(value, (list, tuple, np.ndarray)) else value)
+
+    return Model(
+        n_layers=number("block_count"),
+        n_experts=number("expert_count"),
+        heads_per_kv_head=number("attention.head_count") // max(1, number("attention.head_count_kv")),
+        is_tied=all(tensor.name != "output.weight" for tensor in tensors),
+    )
+
+
+def identity_of(paths: Iterable[Path]) -> str:
+    """What tells these files, as they are now, from others and from later versions of themselves."""
+    digest = hashlib.sha256()
+    for path in sorted(set(paths)):
+        found = path.stat()
+        digest.update(f"{path.absolute()}\0{found.st_size}\0{found.st_mtime_ns}\0".encode())
+    return digest.hexdigest()
 
 
 def most_common_type(checkpoint: Checkpoint) -> TensorType:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
 
 from engine.gguf.tensor_types import TensorType
 from engine.kernels.encoder_layout import LANES, SCRATCH_BYTES, VECTOR_BYTES
-from engine.kernels.library import KernelLibrary, load_library
+from engine.kernels.library import KernelLibrary, Progress, load_library
 from engine.kernels.tiers import choose_tier
 
 Floats = npt.NDArray[np.float32]
@@ -22,6 +23,18 @@ _LEAST_WEIGHT = 1e-4  # of the mean: what was never active must not become arbit
 _MOST_WEIGHT = 1e4
 
 _threads = threading.local()
+
+
+def prepare(types: Iterable[TensorType], progress: Progress | None = None) -> None:
+    """Compile (on the first start) and link what `quantise` needs for these types, which it would do itself.
+
+    progress(kernel, fraction) is called while kernels are compiled. Raises KernelBuildError.
+    """
+    wanted = sorted({type for type in types if type in (TensorType.F16, TensorType.BF16, *QUANTISABLE)})
+    if wanted:
+        library = load_library(choose_tier(), progress)
+        for type in wanted:
+            library.address(f"encode_{type.name}")
 
 
 def quantise(

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from engine.convert.matrices import Matrix, Rows, Values
+from engine.convert.quantise import LARGEST, quantise
 from engine.convert.stored import PackedRows
 from engine.errors import ModelFormatError, UnsupportedModelError
-from engine.gguf.encode import encode
 from engine.gguf.tensor_types import TensorType
 
 CHUNK_BYTES = 4 * 1024 * 1024  # larger ones leave the cores' caches, and cost page faults
@@ -29,7 +29,8 @@ _READ_DTYPES = {TensorType.F32: "<f4", TensorType.F16: "<f2", TensorType.BF16: "
 class TensorPlan:
     """`shape` is slowest first. `matrix` gives float32 rows; `packed` has them in the layout of `type`, if it is set.
 
-    `sources`: the checkpoint's tensors that it is made of.
+    `sources`: the checkpoint's tensors that it is made of. `importance` (n_parts, n_columns) float32: how much errors
+    in each column matter, for each of n_parts equal parts of the rows (the experts), where the type is quantised.
     """
 
     name: str
@@ -38,6 +39,7 @@ class TensorPlan:
     matrix: Matrix
     sources: tuple[str, ...] = ()
     packed: PackedRows | None = None
+    importance: Values | None = None
 
     @property
     def n_bytes(self) -> int:
@@ -52,13 +54,25 @@ class TensorPlan:
     def n_rows(self) -> int:
         return math.prod(self.shape[:-1])
 
+    def with_importance(self, importance: Values) -> TensorPlan:
+        """The same tensor, quantised by `importance` (n_parts, n_columns) float32.
+
+        Raises ValueError if its parts do not divide the rows, or its columns are not the tensor's.
+        """
+        if importance.ndim != 2 or importance.shape[1] != self.n_columns or self.n_rows % len(importance):
+            raise ValueError(
+                f"tensor {self.name}: expected the importance of {self.n_columns:,} columns for parts of "
+                f"{self.n_rows:,} rows, found {importance.shape}"
+            )
+        return replace(self, importance=importance)
+
     def rows(self, first: int, last: int) -> Values:
         """Rows `first` to `last` (not included) of all dimensions but the last: (last - first, n_columns) float32.
 
         Raises ModelFormatError for a value that is not finite.
         """
         values = self.matrix.read(self._matrix_rows(first, last)).reshape(last - first, self.n_columns)
-        if not np.isfinite(values).all():
+        if values.size and not max(float(values.max()), -float(values.min())) < np.inf:
             row, column = np.argwhere(~np.isfinite(values))[0]
             raise ModelFormatError(
                 f"Tensor {self.name} (from {', '.join(self.sources[:3])}): expected finite numbers, found "
@@ -70,14 +84,17 @@ class TensorPlan:
     def chunks(self, max_bytes: int = CHUNK_BYTES) -> Iterator[npt.NDArray[np.uint8]]:
         """The tensor's bytes in order, whole rows, at most twice `max_bytes` of float32 at a time.
 
-        Raises ModelFormatError for a value that is not finite, UnsupportedModelError for one that does not fit F16.
+        Raises ModelFormatError for a value that is not finite, UnsupportedModelError for one that is too large.
         """
         for first, last in self.row_ranges(max_bytes):
-            if self.packed is not None:
-                yield self.packed.read_packed(np.arange(first, last)).reshape(-1)
-            else:
-                stored = self._as_stored(first, last)
-                yield self._encode(self.rows(first, last)) if stored is None else stored
+            yield self.chunk(first, last)
+
+    def chunk(self, first: int, last: int) -> npt.NDArray[np.uint8]:
+        """The bytes of rows `first` to `last` (not included); may be called in several threads. Raises as `chunks`."""
+        if self.packed is not None:
+            return self.packed.read_packed(np.arange(first, last)).reshape(-1)
+        stored = self._as_stored(first, last)
+        return self._encode(self.rows(first, last), first) if stored is None else stored
 
     def row_ranges(self, max_bytes: int = CHUNK_BYTES) -> Iterator[tuple[int, int]]:
         """The rows of each chunk, (first, last): cut where one of the checkpoint's tensors ends, if that fits."""
@@ -89,8 +106,8 @@ class TensorPlan:
     def read(self) -> npt.NDArray[np.generic]:
         """The whole tensor: float32, float16, uint16 (BF16) of `shape`; packed types as uint8 (..., row bytes)."""
         data = np.concatenate(list(self.chunks()))
-        if self.packed is not None:
-            return data.reshape(*self.shape[:-1], self.packed.row_bytes)
+        if self.type not in _READ_DTYPES:
+            return data.reshape(*self.shape[:-1], -1)
         return data.view(_READ_DTYPES[self.type]).reshape(self.shape)
 
     def _matrix_rows(self, first: int, last: int) -> Rows:
@@ -107,10 +124,22 @@ class TensorPlan:
             return None  # `rows` names what is not finite
         return data.reshape(-1)
 
-    def _encode(self, values: Values) -> npt.NDArray[np.uint8]:
-        if self.type is TensorType.F16 and (largest := float(np.abs(values).max(initial=0))) > 65_519:
+    def _encode(self, values: Values, first: int) -> npt.NDArray[np.uint8]:
+        """Rows from `first` on in the layout of the type."""
+        try:
+            if self.importance is None:
+                return quantise(values, self.type)
+            part_rows = self.n_rows // len(self.importance)
+            pieces, last = [], first + len(values)
+            for part in range(first // part_rows, -(-last // part_rows)):
+                begin, end = max(first, part * part_rows), min(last, (part + 1) * part_rows)
+                pieces.append(quantise(values[begin - first : end - first], self.type, self.importance[part]))
+            return np.concatenate(pieces)
+        except ValueError as error:
+            largest = float(np.abs(values).max(initial=0))
+            if largest <= LARGEST:
+                raise
             raise UnsupportedModelError(
-                f"Tensor {self.name}: expected values up to 65,504, which is what F16 holds, found {largest:,.0f}. "
-                "Convert this model to BF16."
-            )
-        return encode(values, self.type)
+                f"Tensor {self.name}: expected values up to {LARGEST:,.0f}, which is what {self.type.name} holds, "
+                f"found {largest:,.0f}. Convert this model to BF16."
+            ) from error

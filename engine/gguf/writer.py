@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import struct
@@ -15,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.gguf.header import MAGIC
+from engine.gguf.partial_file import PartialFile, sync_folder
 from engine.gguf.tensor_types import TensorType
 from engine.gguf.value_types import SCALAR_DTYPES, SCALAR_STRUCTS, ValueType
 
@@ -97,9 +99,16 @@ class GGUFWriter:
             _check_bytes(tensor, _view(data).nbytes)
         self._tensors[name] = tensor
 
-    def write(self) -> Path:
-        """Write the file and return its path: first beside it, then, complete and on disk, renamed to it."""
+    def write(self, identity: str | None = None) -> Path:
+        """Write the file and return its path: first beside it, then, complete and on disk, renamed to it.
+
+        identity: stands for what the tensors are made from. If it is given, a process that was killed leaves its work
+        beside `path`, and the next one that writes the same header with the same identity goes on after the tensors
+        that were on disk. Raises FileInUseError if another process writes this file with an identity now.
+        """
         self._path.parent.mkdir(parents=True, exist_ok=True)
+        if identity is not None:
+            return self._write_resumable(identity)
         with _Replacement(self._path) as file:
             file.write(self._header())
             self._pad(file)
@@ -107,6 +116,21 @@ class GGUFWriter:
                 for piece in _pieces(tensor):
                     file.write(piece)
                 self._pad(file)
+        return self._path
+
+    def _write_resumable(self, identity: str) -> Path:
+        header = self._header()
+        with PartialFile(self._path, hashlib.sha256(header + identity.encode()).hexdigest()) as partial:
+            if not partial.n_parts:
+                partial.file.write(header)
+                self._pad(partial.file)
+            for n_done, tensor in enumerate(self._tensors.values(), 1):
+                if n_done <= partial.n_parts:
+                    continue
+                for piece in _pieces(tensor):
+                    partial.file.write(piece)
+                self._pad(partial.file)
+                partial.part_done(n_done)
         return self._path
 
     def write_outline(self) -> Path:
@@ -160,17 +184,9 @@ class _Replacement:
                     os.fsync(self._file.fileno())
             if kind is None:
                 self._temporary.replace(self._path)
-                _sync_folder(self._path.parent)
+                sync_folder(self._path.parent)
         finally:
             self._temporary.unlink(missing_ok=True)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _pieces(tensor: _Tensor) -> Iterator[memoryview]:

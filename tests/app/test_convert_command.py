@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import json
 import resource
 import signal
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,9 +20,10 @@ from app import conversion
 from app.commands import convert as command
 from app.conversion import ConversionError, convert
 from app.jobs import Job, JobCancelledError
+from engine.convert import ConversionOptions, Mixture
 from engine.errors import ModelFormatError
 from engine.gguf import GGUFReader, TensorType
-from tests.support.checkpoints import checkpoint_case
+from tests.support.checkpoints import checkpoint_case, write_files, write_weights, write_zeros
 from tests.support.program import colibri
 
 
@@ -135,3 +140,96 @@ def test_the_program_reports_errors_in_one_line(tmp_path: Path) -> None:
     assert done.stderr.startswith("colibri convert: ")
     assert "config.json" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "file_type", "expected"),
+    [("q4_k", 15, TensorType.Q4_K), ("Q5_K_M", 17, TensorType.Q5_K), ("mxfp4", 38, TensorType.MXFP4)],
+)
+def test_a_checkpoint_is_quantised(
+    checkpoint: Path, tmp_path: Path, option: str, file_type: int, expected: TensorType
+) -> None:
+    target = tmp_path / "model.gguf"
+    assert run(checkpoint, "-o", target, "--quantize", option, "--router-precision", "fp16") == 0
+    with GGUFReader.open(target) as reader:
+        assert reader.metadata["general.file_type"] == file_type
+        assert reader.tensors["blk.0.ffn_up_exps.weight"].type is expected
+        assert reader.tensors["blk.0.ffn_gate_inp.weight"].type is TensorType.F16
+
+
+def test_a_number_that_is_none_is_named_with_its_tensor(checkpoint: Path, tmp_path: Path) -> None:
+    path = checkpoint / "model.safetensors"
+    content = bytearray(path.read_bytes())
+    header_end = 8 + int.from_bytes(content[:8], "little")
+    entry = json.loads(content[8:header_end])["model.layers.1.mlp.experts.7.down_proj.weight"]
+    last = header_end + entry["data_offsets"][1]
+    content[last - 2 : last] = b"\xc0\x7f"  # a NaN of BF16
+    path.write_bytes(content)
+    with pytest.raises(ModelFormatError, match=r"Tensor blk\.1\.ffn_down_exps.*found nan in row 2,047, column 255"):
+        run(checkpoint, "-o", tmp_path / "new" / "model.gguf", "--quantize", "q4_k_m")
+    assert list((tmp_path / "new").iterdir()) == []
+
+
+# Converts as the command does, but with every tensor on disk before the next.
+KILLED = """
+import sys
+from engine.gguf import partial_file
+partial_file.SYNC_BYTES = 1
+from app.__main__ import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_killed_conversion_goes_on_where_it_was(tmp_path: Path) -> None:
+    folder = large_checkpoint(tmp_path, n_layers=8)
+    target, whole = tmp_path / "new" / "model.gguf", tmp_path / "whole.gguf"
+    assert run(folder, "-o", whole, "--quantize", "q4_k_m", "--name", "M") == 0
+    arguments = ["convert", str(folder), "-o", str(target), "--quantize", "q4_k_m", "--name", "M"]
+    partial, journal = (target.with_name(f".model.gguf.{end}part") for end in ("", "journal."))
+    n_kept = []
+    for n_tensors in (5, 20, 60):
+        process = subprocess.Popen([sys.executable, "-c", KILLED, *arguments], stdout=subprocess.DEVNULL)
+        while process.poll() is None and (not journal.exists() or len(journal.read_bytes().splitlines()) <= n_tensors):
+            time.sleep(0.001)
+        process.kill()
+        process.wait()
+        n_kept.append(len(journal.read_bytes().splitlines()) - 1)
+        assert partial.stat().st_size > 0 and not target.exists()
+    assert 5 <= n_kept[0] < n_kept[1] < n_kept[2]
+
+    seen: list[int] = []
+    job = Job("test")
+    job.on_change(lambda job: seen.append(job.done_bytes or 0) if job.phase == "writing" else None)
+    kind = ConversionOptions(mixture=Mixture.Q4_K_M, name="M")
+    job.run_blocking(lambda job: convert(job, folder, target, kind))
+
+    assert target.read_bytes() == whole.read_bytes()
+    assert list(target.parent.iterdir()) == [target]
+    assert min(done for done in seen if done) > 1_000_000  # what was there is not computed again
+
+
+def large_checkpoint(parent: Path, n_layers: int, *, weights: bool = True) -> Path:
+    """The Qwen3-MoE case with so many layers of 1.8 million weights each."""
+    case, folder = checkpoint_case("qwen3_moe"), parent / f"layers-{n_layers}"
+    folder.mkdir()
+    write_files(folder, {**case.files, "config.json": json.dumps({**case.config, "num_hidden_layers": n_layers})})
+    tensors = [spec for spec in case.tensors if ".layers." not in spec[0]]
+    for name, dtype, shape in case.tensors:
+        if ".layers.0." in name:
+            tensors += [(name.replace(".layers.0.", f".layers.{i}."), dtype, shape) for i in range(n_layers)]
+    (write_weights if weights else write_zeros)(folder / "model.safetensors", tuple(tensors))
+    return folder
+
+
+def test_memory_does_not_grow_with_the_checkpoint(tmp_path: Path) -> None:
+    def peak_bytes(n_layers: int) -> int:
+        folder = large_checkpoint(tmp_path, n_layers, weights=False)
+        code = "import resource, sys\nfrom app.__main__ import main\nmain(sys.argv[1:])\n"
+        code += "print(1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+        arguments = ["convert", str(folder), "-o", str(tmp_path / f"{n_layers}.gguf"), "--quantize", "q4_k_m"]
+        done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
+        return int(done.stdout.split()[-1])
+
+    small, large = peak_bytes(2), peak_bytes(80)  # 8 MB and 290 MB of weights
+    assert large < small + (64 << 20)
+    assert large < 300 << 20

@@ -102,12 +102,13 @@ def test_from_a_dropped_folder_to_a_chat_with_two_clicks(
         await until(lambda: not page.task.is_running)
         assert page.task.stage is Stage.DONE, page.task.error
         assert shown(page) is page.end_view
-        assert "equal the checkpoint to the last bit" in page.end_view.text.text()
+        assert "tensors were read back" in page.end_view.text.text()
+        assert "to the last bit" not in page.end_view.text.text()  # what is rounded does not equal its source
         assert page.end_view.chat.hasFocus()
         qtbot.keyClick(page.end_view.chat, Qt.Key.Key_Space)
 
     run(story())
-    target = paths.models_dir() / "qwen3_moe-BF16.gguf"
+    target = paths.models_dir() / "qwen3_moe-Q4_K_M.gguf"
     assert asked == [target] and target.is_file()
     assert unfinished.unfinished() is None
     with GGUFReader.open(target) as reader:
@@ -133,13 +134,14 @@ def test_another_kind_by_keyboard_changes_the_proposed_file(
 ) -> None:
     run(planned(page, checkpoint))
     plan = page.plan_view
-    plan.types.cards["bf16"].setFocus()
-    qtbot.keyClick(plan.types.cards["bf16"], Qt.Key.Key_Down)
-    assert plan.types.key == "f16"
-    assert plan.target.text().endswith("qwen3_moe-F16.gguf")
+    assert plan.types.key == "q4_k_m"
+    plan.types.cards["q4_k_m"].setFocus()
+    qtbot.keyClick(plan.types.cards["q4_k_m"], Qt.Key.Key_Down)
+    assert plan.types.key == "q4_k_s"
+    assert plan.target.text().endswith("qwen3_moe-Q4_K_S.gguf")
     plan.set_target(paths.models_dir() / "mine.gguf")
-    qtbot.keyClick(plan.types.cards["f16"], Qt.Key.Key_Down)
-    assert plan.types.key == "f32" and plan.target.text().endswith("mine.gguf")
+    qtbot.keyClick(plan.types.cards["q4_k_s"], Qt.Key.Key_Down)
+    assert plan.types.key == "iq4_xs" and plan.target.text().endswith("mine.gguf")
 
 
 @pytest.mark.parametrize(
@@ -185,7 +187,7 @@ def test_options_reach_the_file(page: ConvertPage, checkpoint: Path, run: Run) -
         await until(lambda: page.task.stage is Stage.DONE)
 
     run(story())
-    with GGUFReader.open(paths.models_dir() / "qwen3_moe-BF16.gguf") as reader:
+    with GGUFReader.open(paths.models_dir() / "qwen3_moe-Q4_K_M.gguf") as reader:
         assert reader.metadata["general.name"] == "Ours"
         assert reader.metadata["qwen3moe.expert_used_count"] == 2
         assert reader.tensors["blk.0.ffn_gate_inp.weight"].type.name == "BF16"
@@ -240,7 +242,7 @@ def test_a_cancelled_conversion_leaves_nothing_and_can_be_started_again(
 def test_a_conversion_that_the_end_of_the_program_cut_short_is_offered_and_goes_on(
     page: ConvertPage, checkpoint: Path, run: Run
 ) -> None:
-    target = paths.models_dir() / "qwen3_moe-BF16.gguf"
+    target = paths.models_dir() / "qwen3_moe-Q4_K_M.gguf"
 
     async def story() -> None:
         await planned(page, checkpoint)
@@ -249,7 +251,7 @@ def test_a_conversion_that_the_end_of_the_program_cut_short_is_offered_and_goes_
         request = unfinished.unfinished()
         assert request is not None and request.target == str(target) and page.task.is_running
         await until(lambda: page.task.stage is Stage.DONE)
-        target.rename(target.with_name(".qwen3_moe-BF16.gguf.0123.part"))  # as a process that was killed leaves it
+        target.rename(target.with_name(".qwen3_moe-Q4_K_M.gguf.0123.part"))  # as a process that was killed leaves it
         unfinished.remember(request)
         page.task.back()
         page.look_around()
