@@ -30,6 +30,7 @@ from ui.management import Management
 from ui.models.model_loader import LoadState, ModelLoader
 from ui.models.model_picker import ShownModel
 from ui.navigation import CHAT, Navigation, Pages
+from ui.performance.recordings import Recordings
 from ui.settings.settings_dialog import SettingsDialog
 from ui.status_line import StatusLine
 from ui.theme import current_theme
@@ -104,7 +105,14 @@ class MainWindow(QMainWindow):
         self.setDockNestingEnabled(True)
         self.docks = LiveDocks(self, lambda: engine.telemetry, lambda: engine.memory, self.services.n_cores)
         self.dock = self.docks.experts
+        self.recordings = Recordings(engine, lambda: self.services.settings.settings, self)
+        self.pages.add("performance", "performance", self.tr("Performance"), self._make_performance_page)
         self.toast = Toast(self)
+
+    def _make_performance_page(self) -> QWidget:
+        from ui.performance.performance_page import PerformancePage  # noqa: PLC0415  (made when first shown)
+
+        return PerformancePage(self.recordings, self.services.engine)
 
     def _connect(self) -> None:
         services = self.services

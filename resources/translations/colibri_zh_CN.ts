@@ -456,6 +456,10 @@
             <source>System check</source>
             <translation>系统检查</translation>
         </message>
+        <message>
+            <source>Performance</source>
+            <translation>性能</translation>
+        </message>
     </context>
     <context>
         <name>MessageView</name>
@@ -2223,6 +2227,163 @@ The file can only be deleted for good.</source>
         <message>
             <source>The system will ask for an administrator's password.</source>
             <translation>系统会要求输入管理员密码。</translation>
+        </message>
+    </context>
+    <context>
+        <name>ComparisonTable</name>
+        <message>
+            <source>time per token</source>
+            <translation>每词元时间</translation>
+        </message>
+        <message>
+            <source>time to first token</source>
+            <translation>首词元时间</translation>
+        </message>
+        <message>
+            <source>reading prompts</source>
+            <translation>读取提示</translation>
+        </message>
+        <message>
+            <source>weights read</source>
+            <translation>读取权重</translation>
+        </message>
+        <message>
+            <source>experts read per token</source>
+            <translation>每词元读取的专家</translation>
+        </message>
+        <message>
+            <source>norms</source>
+            <translation>归一化</translation>
+        </message>
+        <message>
+            <source>embedding</source>
+            <translation>嵌入</translation>
+        </message>
+        <message>
+            <source>feed-forward network</source>
+            <translation>前馈网络</translation>
+        </message>
+        <message>
+            <source>Comparison of two recordings</source>
+            <translation>两个记录的比较</translation>
+        </message>
+        <message>
+            <source>median (middle half)</source>
+            <translation>中位数（中间一半）</translation>
+        </message>
+        <message>
+            <source>change</source>
+            <translation>变化</translation>
+        </message>
+        <message>
+            <source>no clear change ({low} to {high} %)</source>
+            <translation>无明显变化（{low} 至 {high} %）</translation>
+        </message>
+        <message>
+            <source>{change} % ({low} to {high} %)</source>
+            <translation>{change} %（{low} 至 {high} %）</translation>
+        </message>
+    </context>
+    <context>
+        <name>PerformancePage</name>
+        <message>
+            <source>Performance</source>
+            <translation>性能</translation>
+        </message>
+        <message>
+            <source>Open a recording…</source>
+            <translation>打开记录…</translation>
+        </message>
+        <message>
+            <source>Export</source>
+            <translation>导出</translation>
+        </message>
+        <message>
+            <source>Recordings</source>
+            <translation>记录</translation>
+        </message>
+        <message>
+            <source>A recording holds what the engine did at every token. Start one, ask something, and stop it. Choose one to see it, or two to compare them: before and after a change, for instance.</source>
+            <translation>记录保存引擎在每个词元上做了什么。开始记录，提个问题，然后停止。选择一个查看，或选择两个比较，例如更改设置的前后。</translation>
+        </message>
+        <message>
+            <source>Open a recording</source>
+            <translation>打开记录</translation>
+        </message>
+        <message>
+            <source>Recordings (*{suffix})</source>
+            <translation>记录（*{suffix}）</translation>
+        </message>
+        <message>
+            <source>All files (*)</source>
+            <translation>所有文件 (*)</translation>
+        </message>
+        <message>
+            <source>{model} · {n} steps</source>
+            <translation>{model} · {n} 步</translation>
+        </message>
+        <message>
+            <source>In brackets: within what the true change lies with 95 % certainty. Grey may be chance.</source>
+            <translation>括号内：真实变化以 95 % 的把握所在的范围。灰色可能出于偶然。</translation>
+        </message>
+        <message>
+            <source>Chrome trace (JSON)…</source>
+            <translation>Chrome 跟踪（JSON）…</translation>
+        </message>
+        <message>
+            <source>Table (CSV)…</source>
+            <translation>表格（CSV）…</translation>
+        </message>
+        <message>
+            <source>Picture (PNG)…</source>
+            <translation>图片（PNG）…</translation>
+        </message>
+        <message>
+            <source>Picture (SVG)…</source>
+            <translation>图片（SVG）…</translation>
+        </message>
+        <message>
+            <source>Export the recording</source>
+            <translation>导出记录</translation>
+        </message>
+        <message>
+            <source>Written: {path}</source>
+            <translation>已写入：{path}</translation>
+        </message>
+        <message>
+            <source>Measuring</source>
+            <translation>正在测量</translation>
+        </message>
+        <message>
+            <source>Measuring: {percent} %</source>
+            <translation>正在测量：{percent} %</translation>
+        </message>
+        <message>
+            <source>Nothing has been measured yet.</source>
+            <translation>尚未测量。</translation>
+        </message>
+        <message>
+            <source>Stop recording ({n} steps)</source>
+            <translation>停止记录（{n} 步）</translation>
+        </message>
+        <message>
+            <source>Record</source>
+            <translation>记录</translation>
+        </message>
+        <message>
+            <source>Stop measuring</source>
+            <translation>停止测量</translation>
+        </message>
+        <message>
+            <source>Measure speed</source>
+            <translation>测量速度</translation>
+        </message>
+    </context>
+    <context>
+        <name>RecordedView</name>
+        <message>
+            <source>A recording of Colibri</source>
+            <translation>Colibri 的记录</translation>
         </message>
     </context>
 </TS>

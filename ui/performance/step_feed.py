@@ -35,8 +35,11 @@ class StepFeed(QObject):
     changed = Signal()
     idle = Signal()
 
-    def __init__(self, source: Callable[[], StepSource | None], parent: QObject | None = None) -> None:
+    def __init__(
+        self, source: Callable[[], StepSource | None], parent: QObject | None = None, *, kept: int = KEPT_STEPS
+    ) -> None:
         super().__init__(parent)
+        self._kept = kept
         self._source_of = source
         self._attached: set[object] = set()
         self.source: StepSource | None = None
@@ -65,9 +68,8 @@ class StepFeed(QObject):
         if source is not None and source.n_steps != self.n_read:
             fresh = source.steps(self.n_read)
             self.n_read = int(fresh.numbers[-1]) if len(fresh) else source.n_steps
-            self.steps = (
-                fresh.chosen(slice(-KEPT_STEPS, None)) if self.steps is None else self.steps.joined(fresh, KEPT_STEPS)
-            )
+            newest = fresh.chosen(slice(-self._kept, None))
+            self.steps = newest if self.steps is None else self.steps.joined(fresh, self._kept)
             self.changed.emit()
         self.idle.emit()
 

@@ -139,6 +139,7 @@ class TimePanel(LivePanel):
             "the pace. Much waiting at barriers: cores wait for each other, so other programs are in the way or there "
             "are too many threads. Waiting for disk: experts are being read, and a larger cache would help."
         )
+        self.most_tokens = _MOST_TOKENS
         self.chart, self.legend = StackedBands(self), BandLegend(self)
         self.column.addWidget(self.chart, 1)
         self.column.addWidget(self.legend)
@@ -149,7 +150,7 @@ class TimePanel(LivePanel):
         tokens = steps.chosen(steps.is_decode)
         if not len(tokens):
             tokens = steps
-        bands = shown_bands_us(tokens.chosen(slice(-_MOST_TOKENS, None)))
+        bands = shown_bands_us(tokens.chosen(slice(-self.most_tokens, None)))
         self.chart.set_data(bands / 1e3)
         shares = bands.sum(0) / max(bands.sum(), 1e-9)
         self.legend.set_shares(shares.tolist())
