@@ -65,7 +65,7 @@ def test_every_type_that_can_be_written_has_a_reference() -> None:
     kind=st.sampled_from(["normal", "zeros", "constant", "outliers", "one sign", "ties"]),
     n_rows=st.integers(1, 35),
     n_blocks=st.integers(1, 3),
-    exponent=st.integers(-12, 5),
+    exponent=st.integers(-12, 3),  # scales beyond the range of f16 become infinite, by rules of each tier
     weighted=st.booleans(),
 )
 def test_bytes_are_the_reference_s(
