@@ -8,9 +8,12 @@ from pathlib import Path
 
 from app.commands.progress_line import ProgressLine
 from app.conversion import Converted, convert
-from app.file_types import FILE_TYPES, ROUTER_TYPES
+from app.file_types import FILE_TYPES, ROUTER_TYPES, FileType
 from app.jobs import Job
 from engine.convert import ConversionOptions
+from engine.convert.calibrate import read_importance
+from engine.convert.options import Importance
+from engine.errors import InvalidRequestError
 
 _TYPES = {kind.key: kind for kind in FILE_TYPES}
 _ALIASES = {"q4_k": "q4_k_m", "q5_k": "q5_k_m"}
@@ -43,6 +46,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--router-precision", choices=ROUTER_TYPES, default="fp32", help="of the routers (default: %(default)s)"
     )
+    parser.add_argument(
+        "--calibration",
+        "--imatrix",
+        type=Path,
+        metavar="FILE",
+        help="what `colibri calibrate` measured: quantise so that what matters is kept best",
+    )
     parser.add_argument("--expert-count", type=int, metavar="N", help="how many experts the checkpoint must have")
     parser.add_argument(
         "--top-k", type=int, metavar="K", help="experts for each token, instead of the checkpoint's own"
@@ -61,12 +71,22 @@ def _type_key(text: str) -> str:
     return _ALIASES.get(key, key)
 
 
+def _importance(path: Path | None, kind: FileType | None) -> Importance | None:
+    """Raises InvalidRequestError if nothing is quantised, ModelFormatError for a file of another kind."""
+    if path is None:
+        return None
+    if kind is None or kind.mixture is None:
+        raise InvalidRequestError("--calibration weights quantising: say which type too, as in --quantize q4_k_m.")
+    return read_importance(path).of
+
+
 def run(options: argparse.Namespace) -> int:
     """Convert, and say what was made."""
     kind = _TYPES.get(options.type)
     wanted = ConversionOptions(
         type=None if kind is None or kind.mixture else kind.type,
         mixture=None if kind is None else kind.mixture,
+        importance=_importance(options.calibration, kind),
         router_type=ROUTER_TYPES[options.router_precision],
         expert_count=options.expert_count,
         top_k=options.top_k,

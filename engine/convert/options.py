@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
 
 from engine.convert.mixture import Mixture
 from engine.errors import InvalidRequestError
 from engine.gguf.tensor_types import TensorType
+
+Importance = Callable[[str, int], "npt.NDArray[np.float32] | None"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +20,8 @@ class ConversionOptions:
     """`type` of the matrices: F32, F16, BF16, or None for the one that most of the checkpoint has.
 
     `mixture`: quantise them, each to the type that this kind of file has for it; `type` then counts for nothing.
+    `importance`: how much errors in each column matter, (n_parts, n_columns) float32 by a tensor's name and number of
+    columns, as `ImportanceMatrix.of` gives it; None for a tensor of which nothing is known.
     `router_type`: of the routers' matrices. `expert_count` must be the checkpoint's; `top_k` replaces the
     checkpoint's number of experts for each token. `name` replaces the folder's as the model's name.
     `router_pattern`: the name of the routers' tensors, `{layer}` standing for the layer, where it is not the usual one.
@@ -21,6 +29,7 @@ class ConversionOptions:
 
     type: TensorType | None = None
     mixture: Mixture | None = None
+    importance: Importance | None = None
     router_type: TensorType = TensorType.F32
     expert_count: int | None = None
     top_k: int | None = None

@@ -16,11 +16,11 @@ from engine.convert.general_keys import general_keys
 from engine.convert.mappings import TABLES
 from engine.convert.mixture import Mixture, Model, mixed
 from engine.convert.model_map import MetadataValue, ModelMap
-from engine.convert.options import ConversionOptions
+from engine.convert.options import ConversionOptions, Importance
 from engine.convert.quantised import check_method
 from engine.convert.tensor_plan import TensorPlan
 from engine.convert.vocabulary.convert import vocabulary_keys
-from engine.errors import UnsupportedModelError
+from engine.errors import ModelFormatError, UnsupportedModelError
 from engine.gguf.tensor_types import TensorType
 from engine.gguf.value_types import ValueType
 
@@ -77,6 +77,7 @@ def plan_conversion(checkpoint: Checkpoint, options: ConversionOptions | None = 
     tensors = model.tensors
     if options.mixture is not None:
         tensors = mixed(options.mixture, tensors, model.matrices, described(model.keys, architecture, tensors))
+        tensors = [_weighted(tensor, options.importance) for tensor in tensors]
     metadata = general_keys(checkpoint.folder, architecture, options.name, type, tensors)
     if options.mixture is not None:
         metadata["general.file_type"] = MetadataValue(options.mixture.number, ValueType.UINT32)
@@ -88,7 +89,7 @@ def plan_conversion(checkpoint: Checkpoint, options: ConversionOptions | None = 
         metadata,
         tuple(tensors),
         options.mixture,
-        identity_of(stored.path for stored in checkpoint.tensors.values()),
+        identity_of((stored.path for stored in checkpoint.tensors.values()), tensors),
     )
 
 
@@ -108,12 +109,30 @@ def described(keys: Mapping[str, MetadataValue], architecture: str, tensors: Seq
     )
 
 
-def identity_of(paths: Iterable[Path]) -> str:
-    """What tells these files, as they are now, from others and from later versions of themselves."""
+def _weighted(tensor: TensorPlan, importance: Importance | None) -> TensorPlan:
+    if importance is None or not tensor.type.is_quantised or tensor.packed is not None:
+        return tensor
+    found = importance(tensor.name, tensor.n_columns)
+    if found is None:
+        return tensor
+    n_matrices = tensor.shape[0] if len(tensor.shape) > 2 else 1
+    if len(found) not in (1, n_matrices):
+        raise ModelFormatError(
+            f"Expected the importance of {n_matrices} matrices for {tensor.name}, found that of {len(found)}. "
+            "It was made for another model: calibrate with this one."
+        )
+    return tensor.with_importance(found)
+
+
+def identity_of(paths: Iterable[Path], tensors: Iterable[TensorPlan] = ()) -> str:
+    """What tells these files, as they are now, and the tensors' importance from others and from later versions."""
     digest = hashlib.sha256()
     for path in sorted(set(paths)):
         found = path.stat()
         digest.update(f"{path.absolute()}\0{found.st_size}\0{found.st_mtime_ns}\0".encode())
+    for tensor in tensors:
+        if tensor.importance is not None:
+            digest.update(f"{tensor.name}\0".encode() + np.ascontiguousarray(tensor.importance).tobytes())
     return digest.hexdigest()
 
 

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 
 from app import conversion
@@ -21,8 +23,9 @@ from app.commands import convert as command
 from app.conversion import ConversionError, convert
 from app.jobs import Job, JobCancelledError
 from engine.convert import ConversionOptions, Mixture
-from engine.errors import ModelFormatError
-from engine.gguf import GGUFReader, TensorType
+from engine.convert.calibrate import ImportanceMatrix, TensorInputs, write_importance
+from engine.errors import InvalidRequestError, ModelFormatError
+from engine.gguf import GGUFReader, TensorType, dequantise
 from tests.support.checkpoints import checkpoint_case, write_files, write_weights, write_zeros
 from tests.support.program import colibri
 
@@ -155,6 +158,42 @@ def test_a_checkpoint_is_quantised(
         assert reader.metadata["general.file_type"] == file_type
         assert reader.tensors["blk.0.ffn_up_exps.weight"].type is expected
         assert reader.tensors["blk.0.ffn_gate_inp.weight"].type is TensorType.F16
+
+
+def test_what_calibration_measured_weights_each_expert(checkpoint: Path, tmp_path: Path) -> None:
+    name, measured = "blk.0.ffn_up_exps.weight", tmp_path / "imatrix.gguf"
+    sums = np.ones((8, 256), np.float32)
+    sums[3, ::2] = 100
+    inputs = TensorInputs(1000 * sums, np.full(8, 1000, np.float32))
+    write_importance(ImportanceMatrix({name: inputs}, ("text",), 1, 8000), measured)
+    plain, weighted = tmp_path / "plain.gguf", tmp_path / "weighted.gguf"
+    assert run(checkpoint, "-o", plain, "--quantize", "q4_k_s") == 0
+    assert run(checkpoint, "-o", weighted, "--quantize", "q4_k_s", "--calibration", measured) == 0
+
+    source = tmp_path / "source.gguf"
+    assert run(checkpoint, "-o", source, "--type", "f32") == 0
+    errors = [
+        np.square(values_of(path, name) - values_of(source, name))[3, :, ::2].mean() for path in (plain, weighted)
+    ]
+    assert errors[1] < 0.95 * errors[0]
+    assert np.array_equal(values_of(plain, "output.weight"), values_of(weighted, "output.weight"))
+
+
+def values_of(path: Path, name: str) -> npt.NDArray[np.float32]:
+    with GGUFReader.open(path) as reader:
+        tensor = reader.tensors[name]
+        return dequantise(reader.data(name), tensor.type, tensor.shape)
+
+
+def test_calibration_without_quantising_or_of_another_model_is_refused(checkpoint: Path, tmp_path: Path) -> None:
+    measured, target = tmp_path / "imatrix.gguf", tmp_path / "model.gguf"
+    inputs = TensorInputs(np.ones((4, 256), np.float32), np.full(4, 10, np.float32))
+    write_importance(ImportanceMatrix({"blk.0.ffn_up_exps.weight": inputs}, ("text",), 1, 10), measured)
+    with pytest.raises(InvalidRequestError, match="say which type too"):
+        run(checkpoint, "-o", target, "--calibration", measured)
+    with pytest.raises(ModelFormatError, match=r"importance of 8 matrices for blk\.0\.ffn_up_exps.*found that of 4"):
+        run(checkpoint, "-o", target, "--calibration", measured, "--quantize", "q4_k")
+    assert not target.exists()
 
 
 def test_a_number_that_is_none_is_named_with_its_tensor(checkpoint: Path, tmp_path: Path) -> None:
