@@ -161,7 +161,9 @@ class MainWindow(QMainWindow):
         self.pages.show_page(SYSTEM)
 
     def _late_system_page(self) -> QWidget:
-        return LatePage(("app.diagnostics.live", "app.diagnostics.fixes"), self._system_page, self)
+        return LatePage(
+            ("app.diagnostics.live", "app.diagnostics.measurements", "ui.diagnostics.live"), self._system_page, self
+        )
 
     def _system_page(self) -> QWidget:
         from ui.diagnostics.live import system_page  # noqa: PLC0415  (not before the first paint)
