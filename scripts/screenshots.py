@@ -25,6 +25,7 @@ sys.path.insert(0, str(ROOT))
 from app import paths, starter  # noqa: E402
 from app.chats import ChatStore  # noqa: E402
 from tests.end_to_end.virtual_desktop import Program, VirtualDesktop, wait_until  # noqa: E402
+from tests.support.checkpoints import checkpoint_case  # noqa: E402
 
 ANSWER = """The shortest form follows the definition. It is also the slowest, because it computes the same
 numbers again and again:
@@ -156,6 +157,40 @@ def ask_with_panels(*keys: str) -> Callable[[VirtualDesktop], None]:
     return act
 
 
+def open_convert(desktop: VirtualDesktop) -> None:
+    desktop.key("ctrl+shift+k")
+    time.sleep(1.0)
+
+
+def plan_conversion(desktop: VirtualDesktop) -> None:
+    """Choose a checkpoint in the dialog, by its path."""
+    folder = checkpoint_case("qwen3_moe").write(Path(os.environ["COLIBRI_HOME"]) / "downloads")
+    choose_checkpoint(desktop, folder)
+
+
+def refuse_conversion(desktop: VirtualDesktop) -> None:
+    """The same with a configuration that contradicts the weights."""
+    folder = checkpoint_case("qwen3_moe").write(Path(os.environ["COLIBRI_HOME"]) / "downloads")
+    config = folder / "config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), "num_experts": 16}))
+    choose_checkpoint(desktop, folder)
+
+
+def choose_checkpoint(desktop: VirtualDesktop, folder: Path) -> None:
+    open_convert(desktop)
+    desktop.key("space")
+    time.sleep(1.0)
+    desktop.type(str(folder))
+    desktop.key("Return")
+    time.sleep(4.0)
+
+
+def convert(desktop: VirtualDesktop) -> None:
+    plan_conversion(desktop)
+    desktop.key("space")
+    time.sleep(3.0)
+
+
 GREEDY = {"sampling": {"temperature": 0.0, "max_tokens": 300}}
 SCENES = {
     "window-light": Scene({"theme": "light", **GREEDY}, chat=None, act=converse),
@@ -172,6 +207,13 @@ SCENES = {
     "settings": Scene({"theme": "light"}, act=press("ctrl+comma")),
     "help": Scene({"theme": "dark"}, act=press("F1")),
     "models": Scene({"theme": "light"}, act=press("ctrl+m")),
+    "model-manager": Scene({"theme": "light"}, act=press("ctrl+shift+m")),
+    "model-manager-dark": Scene({"theme": "dark"}, act=press("ctrl+shift+m"), scale=2),
+    "convert": Scene({"theme": "light"}, act=open_convert),
+    "convert-plan": Scene({"theme": "light"}, act=plan_conversion),
+    "convert-plan-chinese": Scene({"theme": "dark", "language": "zh_CN"}, act=plan_conversion),
+    "convert-error": Scene({"theme": "light"}, act=refuse_conversion),
+    "convert-done": Scene({"theme": "light"}, act=convert),
     "draft": Scene({"theme": "light"}, act=draft),
     "editing": Scene({"theme": "light"}, act=press("Up")),
     "undo": Scene({"theme": "dark"}, act=delete_chat),

@@ -2085,6 +2085,10 @@ The file can only be deleted for good.</source>
             <source>{n} models, {size}</source>
             <translation>{n} 个模型，{size}</translation>
         </message>
+        <message>
+            <source>1 model, {size}</source>
+            <translation>1 个模型，{size}</translation>
+        </message>
     </context>
     <context>
         <name>Places</name>

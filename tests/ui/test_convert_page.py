@@ -77,7 +77,7 @@ def drop(widget: QWidget, *paths: Path) -> None:
 
 
 def shown(page: ConvertPage) -> QWidget:
-    views = [view for view in dict.fromkeys(page._views.values()) if view.isVisible()]
+    views = [view for view in page.views if view.isVisible()]
     assert len(views) == 1
     return views[0]
 

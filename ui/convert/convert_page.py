@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLabel, QProgressBar, QVBoxLayout, QWidget
 
@@ -20,6 +22,8 @@ from ui.convert.run_view import VERIFY, RunView
 from ui.convert.stepper import Stepper
 from ui.widgets.column_page import ColumnPage
 from ui.widgets.page_header import PageHeader
+
+View = TypeVar("View", bound=QWidget)
 
 _COLUMN_WIDTH = 700
 _CHOOSE, _PLAN, _CONVERT, _VERIFY, _CHAT = range(5)
@@ -60,65 +64,83 @@ class ConvertPage(QWidget):
         self.stepper = Stepper(
             [self.tr("Choose"), self.tr("Plan"), self.tr("Convert"), self.tr("Verify"), self.tr("Chat")], self
         )
-        self.choose_view = ChooseView(self)
-        self.examine_view = ExamineView(self)
-        self.plan_view = PlanView(task, self)
-        self.run_view = RunView(self)
-        self.end_view = EndView(task, self)
-        self._views: dict[Stage, QWidget] = {
-            Stage.CHOOSE: self.choose_view,
-            Stage.EXAMINE: self.examine_view,
-            Stage.PLAN: self.plan_view,
-            Stage.RUN: self.run_view,
-            Stage.DONE: self.end_view,
-            Stage.FAILED: self.end_view,
-            Stage.CANCELLED: self.end_view,
-        }
         self._scroll = ColumnPage(_COLUMN_WIDTH, self)
         self._scroll.column.addWidget(self.stepper)
-        for view in dict.fromkeys(self._views.values()):
-            self._scroll.column.addWidget(view)
         self._scroll.column.addStretch(1)
+        self._foot = QWidget(self)
+        self._foot.setObjectName("Foot")
+        self._foot.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self._foot_row = QHBoxLayout(self._foot)
+        self._foot_row.setContentsMargins(24, 10, 24, 10)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(PageHeader(self.tr("Convert a model"), self))
         layout.addWidget(self._scroll, 1)
-        self._foot = self._make_foot()
         layout.addWidget(self._foot)
-        self._connect()
-        self._refresh()
-
-    def _make_foot(self) -> QWidget:
-        """The plan's buttons, always in sight however many kinds of file there are."""
-        foot = QWidget(self)
-        foot.setObjectName("Foot")
-        foot.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        row = QHBoxLayout(foot)
-        row.setContentsMargins(24, 10, 24, 10)
-        row.addWidget(self.plan_view.back)
-        row.addStretch(1)
-        row.addWidget(self.plan_view.start)
-        return foot
-
-    def _connect(self) -> None:
-        task = self.task
-        self.choose_view.chosen.connect(task.choose)
-        self.choose_view.folder_requested.connect(self.ask_folder)
-        self.choose_view.file_requested.connect(self.ask_file)
-        self.choose_view.unfinished.resumed.connect(task.start)
-        self.choose_view.unfinished.discarded.connect(self._discard)
-        self.plan_view.started.connect(task.start)
-        self.plan_view.back_requested.connect(task.back)
-        self.plan_view.target_requested.connect(self.ask_target)
-        self.run_view.cancelled.connect(task.cancel)
-        self.end_view.chat_requested.connect(self.chat_requested)
-        self.end_view.reveal_requested.connect(self.reveal_requested)
-        self.end_view.retried.connect(task.retry)
-        self.end_view.plan_requested.connect(task.back_to_plan)
-        self.end_view.another_requested.connect(task.back)
+        self.views: list[QWidget] = []
         task.changed.connect(self._refresh)
         task.progressed.connect(self._on_progress)
+        self._refresh()
+
+    # The views are made when they are first needed, so that no click waits for all of them.
+
+    @cached_property
+    def choose_view(self) -> ChooseView:
+        view = ChooseView(self)
+        view.chosen.connect(self.task.choose)
+        view.folder_requested.connect(self.ask_folder)
+        view.file_requested.connect(self.ask_file)
+        view.unfinished.resumed.connect(self.task.start)
+        view.unfinished.discarded.connect(self._discard)
+        return self._added(view)
+
+    @cached_property
+    def examine_view(self) -> ExamineView:
+        return self._added(ExamineView(self))
+
+    @cached_property
+    def plan_view(self) -> PlanView:
+        view = PlanView(self.task, self)
+        view.started.connect(self.task.start)
+        view.back_requested.connect(self.task.back)
+        view.target_requested.connect(self.ask_target)
+        self._foot_row.addWidget(view.back)  # always in sight however many kinds of file there are
+        self._foot_row.addStretch(1)
+        self._foot_row.addWidget(view.start)
+        return self._added(view)
+
+    @cached_property
+    def run_view(self) -> RunView:
+        view = RunView(self)
+        view.cancelled.connect(self.task.cancel)
+        return self._added(view)
+
+    @cached_property
+    def end_view(self) -> EndView:
+        view = EndView(self.task, self)
+        view.chat_requested.connect(self.chat_requested)
+        view.reveal_requested.connect(self.reveal_requested)
+        view.retried.connect(self.task.retry)
+        view.plan_requested.connect(self.task.back_to_plan)
+        view.another_requested.connect(self.task.back)
+        return self._added(view)
+
+    def _added(self, view: View) -> View:
+        view.hide()
+        self.views.append(view)
+        self._scroll.column.insertWidget(len(self.views), view)
+        return view
+
+    def _view(self, stage: Stage) -> QWidget:
+        if stage is Stage.CHOOSE:
+            return self.choose_view
+        if stage is Stage.EXAMINE:
+            QTimer.singleShot(0, self, lambda: self.plan_view)  # while the checkpoint is being read
+            return self.examine_view
+        if stage is Stage.PLAN:
+            return self.plan_view
+        return self.run_view if stage is Stage.RUN else self.end_view
 
     def look_around(self) -> None:
         """Look for checkpoints on this machine, and for a conversion that was interrupted."""
@@ -181,8 +203,8 @@ class ConvertPage(QWidget):
             self.run_view.show_job(title, task.request.target, task.job)
         elif stage in {Stage.DONE, Stage.FAILED, Stage.CANCELLED}:
             self.end_view.refresh()
-        shown = self._views[stage]
-        for view in self._views.values():
+        shown = self._view(stage)
+        for view in self.views:
             view.setVisible(view is shown)
         self._foot.setVisible(stage is Stage.PLAN)
         self._show_step()

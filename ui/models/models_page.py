@@ -173,7 +173,8 @@ class ModelsPage(QWidget):
             ]
         )
         total = fmt.size(sum(entry.file_bytes for entry in shown))
-        self._count.setText(self.tr("{n} models, {size}").format(n=fmt.count(len(shown)), size=total))
+        text = self.tr("1 model, {size}") if len(shown) == 1 else self.tr("{n} models, {size}")
+        self._count.setText(text.format(n=fmt.count(len(shown)), size=total))
         self._stack.setCurrentWidget(self.view if shown else self.empty)
         self.empty.title.setText(self.tr("Nothing found") if entries else self.tr("No models yet"))
         self.empty.text.setText(
