@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.convert.calibrate.collect import reading_config
-from engine.convert.calibrate.passages import passages
+from engine.convert.calibrate.passages import PASSAGE_TOKENS, passages
 from engine.engine import Engine
 
 Floats = npt.NDArray[np.float32]
@@ -24,7 +24,8 @@ def observe(
     """The normalised inputs of each layer's network, (n_tokens, n_embedding) float16, for at most `n_most` passages."""
     kept: dict[str, list[npt.NDArray[np.float16]]] = {}
     with Engine.open(path, reading_config(keeps_inputs=_GATE)) as engine:
-        chosen = passages(engine.tokenizer, texts, n_most=n_most)
+        n_tokens = min(PASSAGE_TOKENS, engine.config.context_length - 1)
+        chosen = passages(engine.tokenizer, texts, n_tokens=n_tokens, n_most=n_most)
         for done, ids in enumerate(chosen, 1):
             engine.evaluate(ids)
             for name, inputs in engine.kept_inputs(len(ids)).items():

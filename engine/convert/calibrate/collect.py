@@ -66,6 +66,7 @@ def calibrate(
         passage_tokens, expert_cache_bytes=expert_cache_bytes or expert_cache(path), measures_inputs=True
     )
     with Engine.open(path, config) as engine:
+        passage_tokens = min(passage_tokens, engine.config.context_length - 1)
         chosen = passages(engine.tokenizer, texts, n_tokens=passage_tokens, n_most=n_most)
         likelihoods = []
         for done, ids in enumerate(chosen, 1):

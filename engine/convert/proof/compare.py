@@ -63,6 +63,7 @@ def compare_engines(
             f"{source.info.path.name} has {source.info.n_vocab:,} tokens, {model.info.path.name} has "
             f"{model.info.n_vocab:,}: they are no two files of one model."
         )
+    passage_tokens = min(passage_tokens, source.config.context_length - 1, model.config.context_length - 1)
     chosen = passages(source.tokenizer, texts, n_tokens=passage_tokens, n_most=n_most)
     divergences, agreements, routes = list[Array](), list[Array](), list[Array]()
     likelihoods: tuple[list[Array], list[Array]] = ([], [])

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from engine import Engine
 from engine.convert.calibrate import calibrate, passages, write_importance
 from engine.convert.calibrate.likelihood import log_likelihoods, log_probabilities
+from engine.convert.proof import compare
 from engine.errors import InvalidRequestError
 from engine.gguf import GGUFReader
+from engine.gguf.amend import amend
 from tests.engine.compact import LLAMA, MIXTRAL, QWEN3_MOE, model_path
 
 TEXTS = {"one": "The hummingbird hovers before the flower. " * 30, "two": "x = [i * i for i in range(10)]\n" * 30}
@@ -45,6 +50,15 @@ def test_experts_that_do_not_fit_into_memory_give_the_same_sums() -> None:
     for name, inputs in whole.tensors.items():
         np.testing.assert_allclose(streamed.tensors[name].sums, inputs.sums, rtol=1e-6)
         np.testing.assert_array_equal(streamed.tensors[name].counts, inputs.counts)
+
+
+def test_passages_fit_a_model_of_a_short_context(tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = Path(shutil.copy(model_path(LLAMA), tmp_path_factory.mktemp("short") / "model.gguf"))
+    amend(path, {"llama.context_length": 100})
+    importance = calibrate(path, TEXTS, n_most=2)
+    assert importance.chunk_tokens == 99
+    assert importance.tensors["blk.0.attn_q.weight"].counts.tolist() == [198]
+    assert compare(path, path, TEXTS, n_most=2).n_tokens == 198
 
 
 def test_the_same_text_gives_the_same_bytes(tmp_path_factory: pytest.TempPathFactory) -> None:
