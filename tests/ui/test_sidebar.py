@@ -9,12 +9,15 @@ from PySide6.QtCore import Qt
 from ui.chat.chat_list_model import ChatListModel, ShownChat
 from ui.chat.sidebar import Sidebar
 
-NOW = datetime.now()
-CHATS = [
-    ShownChat(1, "Pinned one", NOW - timedelta(days=9), is_pinned=True),
-    ShownChat(2, "Just now", NOW),
-    ShownChat(3, "Long ago", NOW - timedelta(days=3)),
-]
+
+def chats() -> list[ShownChat]:
+    """Of this moment: a test run may go on past midnight."""
+    now = datetime.now()
+    return [
+        ShownChat(1, "Pinned one", now - timedelta(days=9), is_pinned=True),
+        ShownChat(2, "Just now", now),
+        ShownChat(3, "Long ago", now - timedelta(days=3)),
+    ]
 
 
 def titles(model: ChatListModel) -> list[str]:
@@ -26,7 +29,7 @@ def sidebar(qtbot: Any) -> Sidebar:
     sidebar = Sidebar()
     qtbot.addWidget(sidebar)
     sidebar.resize(250, 500)
-    sidebar.set_chats(CHATS, 2)
+    sidebar.set_chats(chats(), 2)
     sidebar.show()
     qtbot.waitExposed(sidebar)
     return sidebar
@@ -44,7 +47,7 @@ def test_a_chat_of_yesterday_is_an_earlier_one() -> None:
 
 def test_filling_the_list_selects_nothing_by_itself(sidebar: Sidebar, qtbot: Any) -> None:
     with qtbot.assertNotEmitted(sidebar.chat_selected):
-        sidebar.set_chats(CHATS, 3)
+        sidebar.set_chats(chats(), 3)
     current = sidebar.model.chat_at(sidebar.list.currentIndex().row())
     assert current is not None and current.id == 3
 
@@ -76,7 +79,7 @@ def test_delete_key_asks_to_delete(sidebar: Sidebar, qtbot: Any) -> None:
 
 
 def test_the_menu_offers_rename_pin_and_delete(sidebar: Sidebar, qtbot: Any) -> None:
-    actions = {action.text(): action for action in sidebar.menu_for(CHATS[0]).actions() if action.text()}
+    actions = {action.text(): action for action in sidebar.menu_for(chats()[0]).actions() if action.text()}
     assert list(actions) == ["Rename", "Unpin", "Delete"]
     with qtbot.waitSignal(sidebar.pin_requested) as pinned:
         actions["Unpin"].trigger()
