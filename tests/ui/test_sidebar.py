@@ -94,7 +94,7 @@ def test_typing_in_the_search_field_becomes_one_search(sidebar: Sidebar, qtbot: 
     qtbot.waitUntil(lambda: bool(found))
     qtbot.wait(200)
     assert found == ["bird"]
-    sidebar.set_chats([ShownChat(3, "Long ago", NOW, snippet="… a bird …")], None, is_search=True)
+    sidebar.set_chats([ShownChat(3, "Long ago", datetime.now(), snippet="… a bird …")], None, is_search=True)
     assert titles(sidebar.model) == ["Found", "Long ago"]
 
 
