@@ -214,7 +214,7 @@ def test_all_panels_of_a_large_mixture_cost_less_than_a_tenth_of_a_core(qtbot: A
     for dock in bench.docks.docks.values():
         getattr(dock.panel, "timer", bench.docks.feed.timer).stop()  # the test sets the pace
     spent = 0.0
-    for _ in range(6):  # of a second in which six polls of the feed and thirty of the experts fall due
+    for _ in range(4):  # of a second in which four polls of the feed and thirty of the experts fall due
         telemetry.advance(2)
         began = time.process_time()
         bench.docks.feed.poll()

@@ -112,7 +112,9 @@ class Chart(QWidget):
             for x, y in zip(xs, ys, strict=True)
         ]
         painter.setPen(QPen(color, 1))  # a wider pen takes ten times as long
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, len(points) * 4 < box.width())
         painter.drawPolyline(QPolygonF(points))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
 
 
 def trimmed(value: float) -> str:

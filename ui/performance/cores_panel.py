@@ -10,7 +10,7 @@ from ui.performance.panel import LivePanel
 from ui.performance.step_feed import StepFeed
 
 _WINDOW_S = 1.0
-_EVERY_POLLS = 3  # the system is asked twice a second
+_EVERY_POLLS = 2  # the system is asked twice a second
 
 
 class CoresPanel(LivePanel):

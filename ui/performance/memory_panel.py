@@ -17,7 +17,7 @@ from ui.performance.step_feed import StepFeed
 if TYPE_CHECKING:
     from engine import MemoryPlan
 
-_EVERY_POLLS = 6  # the system is asked once a second
+_EVERY_POLLS = 4  # the system is asked once a second
 
 
 def page_name(kind: str) -> str:
@@ -110,4 +110,8 @@ class MemoryPanel(LivePanel):
     def _on_idle(self) -> None:
         self._n_polls += 1
         if self._n_polls % _EVERY_POLLS == 0:
-            self._on_changed()
+            super()._on_changed()
+
+    def _on_changed(self) -> None:
+        if not self.has_data() or not self.is_showing_data:
+            super()._on_changed()
