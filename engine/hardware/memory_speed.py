@@ -5,10 +5,10 @@ from __future__ import annotations
 import ctypes
 import mmap
 import statistics
-import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,7 +54,7 @@ def measure_memory(
 
 def _memory(n_bytes: int) -> mmap.mmap:
     area = mmap.mmap(-1, n_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    if sys.platform == "linux":
+    with suppress(OSError, AttributeError):  # without huge pages it is what it is
         area.madvise(_MADV_HUGEPAGE)
     return area
 

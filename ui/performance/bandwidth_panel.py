@@ -25,6 +25,14 @@ log = logging.getLogger(__name__)
 
 _MOST_TOKENS = 240
 _GB = 1e9
+_MEASURED_BYTES = 256 << 20
+
+
+def _read_limit(n_threads: int) -> float:
+    """The memory's speed in bytes per second; takes a while, the import included."""
+    from engine.hardware.memory_speed import measure_memory  # noqa: PLC0415
+
+    return measure_memory(n_threads, _MEASURED_BYTES).median
 
 
 def read_rates(steps: Steps) -> NDArray[np.float64]:
@@ -117,11 +125,9 @@ class BandwidthPanel(LivePanel):
         self._task = asyncio.ensure_future(self._measure())
 
     async def _measure(self) -> None:
-        from engine.hardware.bandwidth import read_bytes_per_second  # noqa: PLC0415
-
         try:
             loop = asyncio.get_running_loop()
-            self.limit_bytes_per_s = await loop.run_in_executor(None, read_bytes_per_second, self._n_threads)
+            self.limit_bytes_per_s = await loop.run_in_executor(None, _read_limit, self._n_threads)
         except (MemoryError, OSError) as error:
             log.warning("the memory's speed cannot be measured: %s", error)
             self.summary.setText(self.tr("There is too little free memory to measure with."))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,18 @@ def test_memory_reads_at_a_plausible_rate_and_reports_its_progress() -> None:
     speed = measure_memory(2, 64 << 20, fractions.append)
     assert 0.2e9 < speed.slowest <= speed.median <= speed.fastest < 5e12
     assert fractions[0] == 0.0 and fractions[-1] == 1.0 and fractions == sorted(fractions)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+def test_the_speed_is_one_that_memory_has(n_threads: int) -> None:
+    assert 2e8 < measure_memory(n_threads, 64 << 20).median < 2e12
+
+
+def test_all_of_the_memory_is_read() -> None:
+    began_s = time.perf_counter()
+    rate = measure_memory(1, 64 << 20).median
+    elapsed_s = time.perf_counter() - began_s
+    assert 3 * (64 << 20) / rate < elapsed_s  # the five passes, of which three are no faster than the median
 
 
 def test_a_memory_measurement_can_be_ended() -> None:
