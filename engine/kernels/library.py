@@ -166,12 +166,17 @@ def _writable_cache_root() -> Path:
         return temporary
 
 
+def build_facts(tier: Tier) -> bytes:
+    """What compiled code depends on beside its sources: the compilers, the tier and the kind of processor."""
+    facts = (version("numba"), version("llvmlite"), tier.cpu_name, tier.features, platform.machine())
+    return b"".join(fact.encode() + b"\0" for fact in facts)
+
+
 def _folder_name(tier: Tier) -> str:
     digest = hashlib.sha256()
     for source in (*sorted(_SOURCES.glob("*.py")), *_DATA_SOURCES):
         digest.update(source.name.encode() + b"\0" + source.read_bytes())
-    for fact in (version("numba"), version("llvmlite"), tier.cpu_name, tier.features, platform.machine()):
-        digest.update(fact.encode() + b"\0")
+    digest.update(build_facts(tier))
     return f"{tier.name}-{digest.hexdigest()[:16]}"
 
 

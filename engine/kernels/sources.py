@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import platform
 from collections.abc import Iterator
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 
+from engine.kernels.library import build_facts
 from engine.kernels.tiers import Tier
 
 _PROJECT = Path(__file__).parent.parent.parent
@@ -20,8 +19,7 @@ def sources_digest(module: str, tier: Tier) -> str:
     digest = hashlib.sha256()
     for name in sorted(_dependencies(module)):
         digest.update(name.encode() + b"\0" + _path(name).read_bytes())
-    for fact in (version("numba"), version("llvmlite"), tier.cpu_name, tier.features, platform.machine()):
-        digest.update(fact.encode() + b"\0")
+    digest.update(build_facts(tier))
     return digest.hexdigest()[:32]
 
 
