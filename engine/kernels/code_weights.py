@@ -21,28 +21,23 @@ from __future__ import annotations
 from typing import Any
 
 from engine.gguf.expansions.tables import E2M1_DOUBLED, NONLINEAR
-from engine.kernels.float_weights import AHEAD
 from engine.kernels.layout import (
     CODE_FACTOR,
     CODE_HEADER_BYTES,
     CODE_OFFSET,
     CODE_TABLE,
-    LINE_BYTES,
     PACKED_BLOCKS,
-    PAIRS,
     PANEL_D_MIN,
     PANEL_MINIMA,
     PANEL_OFFSET,
     PANEL_SCALES,
-    SCALES,
 )
 from engine.kernels.lookup import constant_table, load_table, look_up
-from engine.kernels.memory import load_f32, load_i32, prefetch_lines, store_i32
+from engine.kernels.memory import load_f32, load_i32, store_i32
 from engine.kernels.panels import store_bytes
-from engine.kernels.quads import dot_block, dot_first_half, dot_second_half, nibble_quads
+from engine.kernels.quads import dot_block, nibble_quads
 from engine.kernels.registry import device
 from engine.kernels.simd import (
-    add_pairs,
     as_f32,
     fma,
     load_f16x16,
@@ -57,10 +52,20 @@ from engine.kernels.simd import (
     store_f32x16,
     store_i32x16,
     to_f32,
-    zero_f32x16,
     zero_i32x16,
 )
-from engine.kernels.weight_types import WeightType, plain_type
+from engine.kernels.weight_types import (
+    WeightType,
+    add_halves,
+    add_minima,
+    half_scale_pair,
+    less_minima,
+    offset_start,
+    packed_dot,
+    plain_type,
+    signed_scales,
+    store_half_scales,
+)
 
 NONLINEAR_OFFSET, E2M1_OFFSET = -min(NONLINEAR), -min(E2M1_DOUBLED)
 
@@ -143,26 +148,14 @@ def code_header(w):
 
 
 def _codes4() -> WeightType:
-    block_bytes = PACKED_BLOCKS["CODES4"][3]
-    fetch = prefetch_lines(-(-block_bytes // 64))
+    name = "CODES4"
+    block_bytes = PACKED_BLOCKS[name][3]
 
     @device
-    def dot(w, x, n_inputs, total):
-        n_blocks = n_inputs // 32
-        pairs, x_scale = x + PAIRS * n_blocks, x + SCALES * n_blocks
-        for _ in range(n_inputs // 256):
-            d, table, offset = code_header(w)
-            part = zero_f32x16()
-            w += CODE_HEADER_BYTES
-            for _ in range(8):
-                fetch(w + AHEAD)
-                start = add_pairs(zero_i32x16(), splat_i32(offset), splat_i32(load_i32(pairs)))
-                q = looked_up(table, nibble_quads(w + 16))
-                part = fma(to_f32(dot_block(q, x, start)), d * to_f32(load_i8x16(w)), part)
-                w, x, pairs = w + block_bytes, x + LINE_BYTES, pairs + 4
-            total = fma(part, splat_f32(load_f32(x_scale)), total)
-            x_scale += 4
-        return total
+    def add_block(part, minima, header, w, x, pairs, sums):
+        d, table, offset = header
+        q = looked_up(table, nibble_quads(w + 16))
+        return fma(to_f32(dot_block(q, x, offset_start(offset, pairs))), d * to_f32(load_i8x16(w)), part), minima
 
     @device
     def unpack(w, n_blocks, panel):
@@ -175,32 +168,18 @@ def _codes4() -> WeightType:
             w += block_bytes
         return w
 
-    return WeightType(dot, unpack, "single", "offset")
+    return WeightType(packed_dot(name, add_block, code_header), unpack, "single", "offset")
 
 
 def _codes3() -> WeightType:
-    block_bytes = PACKED_BLOCKS["CODES3"][3]
-    fetch = prefetch_lines(-(-block_bytes // 64))
+    name = "CODES3"
+    block_bytes = PACKED_BLOCKS[name][3]
 
     @device
-    def dot(w, x, n_inputs, total):
-        n_blocks = n_inputs // 32
-        pairs, x_scale = x + PAIRS * n_blocks, x + SCALES * n_blocks
-        for _ in range(n_inputs // 256):
-            d, table, offset = code_header(w)
-            part, low, high = zero_f32x16(), splat_i32(offset & 0xFFFF), splat_i32(offset << 16)
-            w += CODE_HEADER_BYTES
-            for _ in range(8):
-                fetch(w + AHEAD)
-                q, pair = looked_up(table, three_bit_quads(w + 32)), splat_i32(load_i32(pairs))
-                first = dot_first_half(q, x, add_pairs(zero_i32x16(), low, pair))
-                part = fma(to_f32(first), d * to_f32(load_i8x16(w)), part)
-                second = dot_second_half(q, x, add_pairs(zero_i32x16(), high, pair))
-                part = fma(to_f32(second), d * to_f32(load_i8x16(w + 16)), part)
-                w, x, pairs = w + block_bytes, x + LINE_BYTES, pairs + 4
-            total = fma(part, splat_f32(load_f32(x_scale)), total)
-            x_scale += 4
-        return total
+    def add_block(part, minima, header, w, x, pairs, sums):
+        d, table, offset = header
+        starts = offset_start(offset & 0xFFFF, pairs), offset_start(offset << 16, pairs)
+        return add_halves(part, looked_up(table, three_bit_quads(w + 32)), x, starts, signed_scales(w, d)), minima
 
     @device
     def unpack(w, n_blocks, panel):
@@ -209,20 +188,20 @@ def _codes3() -> WeightType:
         w += CODE_HEADER_BYTES
         for block in range(n_blocks):
             store_bytes(panel, block, looked_up(table, three_bit_quads(w + 32)), offset)
-            store_f32x16(panel + PANEL_SCALES + 128 * block, d * to_f32(load_i8x16(w)))
-            store_f32x16(panel + PANEL_SCALES + 128 * block + 64, d * to_f32(load_i8x16(w + 16)))
+            store_half_scales(panel, block, signed_scales(w, d))
             w += block_bytes
         return w
 
-    return WeightType(dot, unpack, "halves", "offset")
+    return WeightType(packed_dot(name, add_block, code_header), unpack, "halves", "offset")
 
 
 # Q2_K -----------------------------------------------------------------------------------------------------------------
 
 
 @device
-def low_scales(p, d):
-    return d * to_f32(load_u8x16(p) & splat_i32(15))
+def low_scales(w, d):
+    """The scales of both halves of a block: d times the low nibbles of 2 x 16 bytes."""
+    return d * to_f32(load_u8x16(w) & splat_i32(15)), d * to_f32(load_u8x16(w + 16) & splat_i32(15))
 
 
 @device
@@ -232,42 +211,28 @@ def minimum_pairs(p):
 
 
 def _q2_k() -> WeightType:
-    block_bytes = PACKED_BLOCKS["Q2_K"][3]
-    fetch = prefetch_lines(-(-block_bytes // 64))
+    name = "Q2_K"
+    _, header_bytes, _, block_bytes = PACKED_BLOCKS[name]
 
     @device
-    def dot(w, x, n_inputs, total):
-        n_blocks = n_inputs // 32
-        pairs, x_scale = x + PAIRS * n_blocks, x + SCALES * n_blocks
-        for _ in range(n_inputs // 256):
-            d, d_min = load_f16x16(w), load_f16x16(w + 32)
-            part, minima = zero_f32x16(), zero_i32x16()
-            w += 64
-            for _ in range(8):
-                fetch(w + AHEAD)
-                q = two_bit_quads(w + 32)
-                part = fma(to_f32(dot_first_half(q, x, zero_i32x16())), low_scales(w, d), part)
-                part = fma(to_f32(dot_second_half(q, x, zero_i32x16())), low_scales(w + 16, d), part)
-                minima = add_pairs(minima, minimum_pairs(w), splat_i32(load_i32(pairs)))
-                w, x, pairs = w + block_bytes, x + LINE_BYTES, pairs + 4
-            total = fma(fma(to_f32(minima), d_min, part), splat_f32(load_f32(x_scale)), total)
-            x_scale += 4
-        return total
+    def add_block(part, minima, header, w, x, pairs, sums):
+        starts = zero_i32x16(), zero_i32x16()
+        part = add_halves(part, two_bit_quads(w + 32), x, starts, low_scales(w, header[0]))
+        return part, add_minima(minima, minimum_pairs(w), pairs)
 
     @device
     def unpack(w, n_blocks, panel):
-        d = load_f16x16(w)
-        store_f32x16(panel + PANEL_D_MIN, load_f16x16(w + 32))
-        w += 64
+        d, d_min = half_scale_pair(w)
+        store_f32x16(panel + PANEL_D_MIN, d_min)
+        w += header_bytes
         for block in range(n_blocks):
             store_bytes(panel, block, two_bit_quads(w + 32), 0)
-            store_f32x16(panel + PANEL_SCALES + 128 * block, low_scales(w, d))
-            store_f32x16(panel + PANEL_SCALES + 128 * block + 64, low_scales(w + 16, d))
+            store_half_scales(panel, block, low_scales(w, d))
             store_i32x16(panel + PANEL_MINIMA + 64 * block, minimum_pairs(w))
             w += block_bytes
         return w
 
-    return WeightType(dot, unpack, "halves", "super")
+    return WeightType(packed_dot(name, add_block, half_scale_pair, less_minima), unpack, "halves", "super")
 
 
 CODED_TYPES = {

@@ -11,7 +11,6 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 
-from engine.kernels.layout import LINE_BYTES
 from engine.kernels.registry import device
 from engine.kernels.simd import (
     HAS_VNNI512,
@@ -142,4 +141,3 @@ def _make_dot_half(half: int) -> Any:
 # (eight quads, activation line, start) -> start + the exact dot products of the block, or of a half of it
 dot_block = define(i32x16, (types.UniTuple(i32x16, 8), _address, i32x16), _dot_block)
 dot_first_half, dot_second_half = _make_dot_half(0), _make_dot_half(1)
-assert LINE_BYTES == 64

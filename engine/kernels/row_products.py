@@ -43,7 +43,7 @@ _address = types.int64
 _ZERO = ir.Constant(i32x16.llvm, [0] * 16)
 
 
-def _row(b: ir.IRBuilder, address: ir.Value, stride: ir.Value, row: int) -> ir.Value:
+def row_address(b: ir.IRBuilder, address: ir.Value, stride: ir.Value, row: int) -> ir.Value:
     return b.add(address, b.mul(stride, ir.Constant(I64, row)))
 
 
@@ -62,10 +62,10 @@ def _make_step(weight: Any, n_rows: int) -> Any:
             offsets = [b.and_(offset, ir.Constant(i32x16.llvm, [0xFFFF] * 16))]
             offsets.append(b.shl(offset, ir.Constant(i32x16.llvm, [16] * 16)))
         for row in range(n_rows):
-            here, total = _row(b, line, stride, row), b.extract_value(sums, row)
+            here, total = row_address(b, line, stride, row), b.extract_value(sums, row)
             starts = [_ZERO] * len(offsets)
             if has_offset:
-                pair = splatted_i32(b, load_unaligned(b, _row(b, pairs, stride, row), I32))
+                pair = splatted_i32(b, load_unaligned(b, row_address(b, pairs, stride, row), I32))
                 starts = [add_dot_pairs(b, _ZERO, each, pair) for each in offsets]
             if halves:
                 dots = [dot_products(b, parts[:4], here, 0, starts[0]), dot_products(b, parts[4:], here, 16, starts[1])]
@@ -74,7 +74,7 @@ def _make_step(weight: Any, n_rows: int) -> Any:
             for dot, factor in zip(dots, (scale, second), strict=False):
                 total = fused(b, b.sitofp(dot, f32x16.llvm), factor, total)
             if own:
-                x_sum = splatted(b, load_unaligned(b, _row(b, x_sums, stride, row), F32))
+                x_sum = splatted(b, load_unaligned(b, row_address(b, x_sums, stride, row), F32))
                 total = fused(b, load_unaligned(b, minimum, f32x16.llvm), x_sum, total)
             sums = b.insert_value(sums, total, row)
         return sums
@@ -98,10 +98,10 @@ def make_finish(n_rows: int, super_minima: bool) -> Any:
             if super_minima:
                 product: ir.Value = _ZERO
                 for i, minimum in enumerate(minima):
-                    pair = load_unaligned(b, b.add(_row(b, pairs, stride, row), ir.Constant(I64, 4 * i)), I32)
+                    pair = load_unaligned(b, b.add(row_address(b, pairs, stride, row), ir.Constant(I64, 4 * i)), I32)
                     product = add_dot_pairs(b, product, minimum, splatted_i32(b, pair))
                 total = fused(b, b.sitofp(product, f32x16.llvm), d_min, total)
-            factor = splatted(b, load_unaligned(b, _row(b, x_scale, stride, row), F32))
+            factor = splatted(b, load_unaligned(b, row_address(b, x_scale, stride, row), F32))
             target = b.add(totals, ir.Constant(I64, 64 * row))
             store_unaligned(b, target, fused(b, total, factor, load_unaligned(b, target, f32x16.llvm)))
 

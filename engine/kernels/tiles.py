@@ -30,7 +30,7 @@ from engine.kernels.layout import (
 )
 from engine.kernels.memory import store_u8, store_u16, zero_bytes
 from engine.kernels.registry import device
-from engine.kernels.row_products import make_finish, make_zeros
+from engine.kernels.row_products import make_finish, make_zeros, row_address
 from engine.kernels.simd import (
     F32,
     I8,
@@ -139,10 +139,6 @@ def _make_multiply(form: str, is_signed: bool, shape: tuple[int, int, int, int])
     return {"double": double, "single": single, "halves": halves}[form]
 
 
-def _row(b: ir.IRBuilder, address: ir.Value, stride: ir.Value, row: int) -> ir.Value:
-    return b.add(address, b.mul(stride, ir.Constant(I64, row)))
-
-
 def _make_scale(n_rows: int, joined: bool, own: bool) -> Any:
     """(sums, results, scale, minimum, x_sum, stride) -> sums, as for one row; x_sum is that of the first row."""
     array = types.UniTuple(f32x16, n_rows)
@@ -156,7 +152,9 @@ def _make_scale(n_rows: int, joined: bool, own: bool) -> Any:
                 dot = b.add(b.shl(dot, ir.Constant(i32x16.llvm, [4] * 16)), low)
             total = fused(b, b.sitofp(dot, f32x16.llvm), scale, b.extract_value(sums, row))
             if own:
-                total = fused(b, minimum, splatted(b, load_unaligned(b, _row(b, x_sum, stride, row), F32)), total)
+                total = fused(
+                    b, minimum, splatted(b, load_unaligned(b, row_address(b, x_sum, stride, row), F32)), total
+                )
             sums = b.insert_value(sums, total, row)
         return sums
 

@@ -33,6 +33,7 @@ from typing import Any
 
 from engine.kernels.float_weights import AHEAD
 from engine.kernels.layout import (
+    BLOCK,
     LINE_BYTES,
     PACKED_BLOCKS,
     PAIRS,
@@ -93,35 +94,116 @@ class WeightType:
 
 
 @device
+def no_header(w):
+    return zero_f32x16(), zero_f32x16()
+
+
+@device
+def as_it_is(part, minima, header):
+    return part
+
+
+def packed_dot(name: str, add_block: Any, header: Any = no_header, finish: Any = as_it_is) -> Any:
+    """The dot product of a type whose blocks `add_block` adds, in the order that all kernels keep.
+
+    header      (weights) -> what the blocks of one activation scale share
+    add_block   (sum, minima, header, block, activation line, pair, sum of q) -> sum and minima
+    finish      (sum, minima, header) -> the sum less the minima
+    """
+    inputs, header_bytes, _, block_bytes = PACKED_BLOCKS[name]
+    is_whole = inputs == BLOCK * SCALED_BLOCKS  # the blocks of a scale are always all there
+    fetch = prefetch_lines(-(-block_bytes // 64))
+
+    @device
+    def dot(w, x, n_inputs, total):
+        n_blocks = n_inputs // BLOCK
+        pairs, sums, x_scale = x + PAIRS * n_blocks, x + SUMS * n_blocks, x + SCALES * n_blocks
+        for first in range(0, n_blocks, SCALED_BLOCKS):
+            shared = header(w)
+            w += header_bytes
+            part, minima = zero_f32x16(), zero_i32x16()
+            for _ in range(SCALED_BLOCKS if is_whole else min(SCALED_BLOCKS, n_blocks - first)):
+                fetch(w + AHEAD)
+                part, minima = add_block(part, minima, shared, w, x, pairs, sums)
+                w, x, pairs, sums = w + block_bytes, x + LINE_BYTES, pairs + 4, sums + 4
+            total = fma(finish(part, minima, shared), splat_f32(load_f32(x_scale)), total)
+            x_scale += 4
+        return total
+
+    return dot
+
+
+# Parts that types share -----------------------------------------------------------------------------------------------
+
+
+@device
 def half_scales(w):
     return load_f16x16(w)
+
+
+@device
+def half_scale_pair(w):
+    """d and dmin of 256 inputs."""
+    return load_f16x16(w), load_f16x16(w + 32)
+
+
+@device
+def twice(minima):
+    """16 minima in 0..63, each in both 16-bit halves of its lane."""
+    return minima | shift_left(minima, 16)
+
+
+@device
+def add_minima(minima, pair_of_minima, pairs):
+    return add_pairs(minima, pair_of_minima, splat_i32(load_i32(pairs)))
+
+
+@device
+def less_minima(part, minima, header):
+    return fma(to_f32(minima), header[1], part)
+
+
+@device
+def offset_start(offset, pairs):
+    """What a product starts from so that the offset (two int16 in a scalar) is taken off: -offset * (sums of q)."""
+    return add_pairs(zero_i32x16(), splat_i32(offset), splat_i32(load_i32(pairs)))
+
+
+@device
+def add_halves(part, q, x, starts, scales):
+    """Both halves of a block, each with its own start and its own scale."""
+    part = fma(to_f32(dot_first_half(q, x, starts[0])), scales[0], part)
+    return fma(to_f32(dot_second_half(q, x, starts[1])), scales[1], part)
+
+
+@device
+def store_half_scales(panel, block, scales):
+    store_f32x16(panel + PANEL_SCALES + 128 * block, scales[0])
+    store_f32x16(panel + PANEL_SCALES + 128 * block + 64, scales[1])
+
+
+@device
+def signed_scales(w, d):
+    """The scales of both halves of a block: d times 2 x 16 signed bytes."""
+    return d * to_f32(load_i8x16(w)), d * to_f32(load_i8x16(w + 16))
+
+
+# Families of types ----------------------------------------------------------------------------------------------------
 
 
 def plain_type(name: str, quads: Any, form: str, offset: int, scales: Any = half_scales) -> WeightType:
     """A type whose blocks of 32 inputs stand alone; an offset of 0: each block has a minimum of its own."""
     block_bytes, own = PACKED_BLOCKS[name][3], offset == 0
-    place = block_bytes - QUAD_BYTES[name]
-    fetch, both = prefetch_lines(-(-block_bytes // 64)), offset * 0x10001
+    place, both = block_bytes - QUAD_BYTES[name], offset * 0x10001
     store = store_nibbles if form == "double" else store_bytes
 
     @device
-    def dot(w, x, n_inputs, total):
-        n_blocks = n_inputs // 32
-        pairs, sums, x_scale = x + PAIRS * n_blocks, x + SUMS * n_blocks, x + SCALES * n_blocks
-        for first in range(0, n_blocks, SCALED_BLOCKS):
-            part = zero_f32x16()
-            for _ in range(min(SCALED_BLOCKS, n_blocks - first)):
-                fetch(w + AHEAD)
-                if own:
-                    part = fma(to_f32(dot_block(quads(w + place), x, zero_i32x16())), scales(w), part)
-                    part = fma(zero_f32x16() - load_f16x16(w + 32), splat_f32(load_f32(sums)), part)
-                else:
-                    start = add_pairs(zero_i32x16(), splat_i32(both), splat_i32(load_i32(pairs)))
-                    part = fma(to_f32(dot_block(quads(w + place), x, start)), scales(w), part)
-                w, x, pairs, sums = w + block_bytes, x + LINE_BYTES, pairs + 4, sums + 4
-            total = fma(part, splat_f32(load_f32(x_scale)), total)
-            x_scale += 4
-        return total
+    def add_block(part, minima, header, w, x, pairs, sums):
+        start = zero_i32x16() if own else offset_start(both, pairs)
+        part = fma(to_f32(dot_block(quads(w + place), x, start)), scales(w), part)
+        if own:
+            part = fma(zero_f32x16() - load_f16x16(w + 32), splat_f32(load_f32(sums)), part)
+        return part, minima
 
     @device
     def unpack(w, n_blocks, panel):
@@ -134,44 +216,25 @@ def plain_type(name: str, quads: Any, form: str, offset: int, scales: Any = half
             w += block_bytes
         return w
 
-    return WeightType(dot, unpack, form, "own" if own else "offset")
-
-
-@device
-def twice(minima):
-    """16 minima in 0..63, each in both 16-bit halves of its lane."""
-    return minima | shift_left(minima, 16)
+    return WeightType(packed_dot(name, add_block), unpack, form, "own" if own else "offset")
 
 
 def super_type(name: str, quads: Any, form: str) -> WeightType:
     """Q4_K and Q5_K, whose blocks of 32 have 6-bit scales and minima within a block of 256."""
-    block_bytes = PACKED_BLOCKS[name][3]
-    fetch = prefetch_lines(-(-block_bytes // 64))
+    _, header_bytes, _, block_bytes = PACKED_BLOCKS[name]
     store = store_nibbles if form == "double" else store_bytes
 
     @device
-    def dot(w, x, n_inputs, total):
-        n_blocks = n_inputs // 32
-        pairs, x_scale = x + PAIRS * n_blocks, x + SCALES * n_blocks
-        for _ in range(n_inputs // 256):
-            d, d_min = load_f16x16(w), load_f16x16(w + 32)
-            part, minima = zero_f32x16(), zero_i32x16()
-            w += 64
-            for _ in range(8):
-                fetch(w + AHEAD)
-                scale = d * to_f32(load_u8x16(w))
-                part = fma(to_f32(dot_block(quads(w + 32), x, zero_i32x16())), scale, part)
-                minima = add_pairs(minima, twice(load_u8x16(w + 16)), splat_i32(load_i32(pairs)))
-                w, x, pairs = w + block_bytes, x + LINE_BYTES, pairs + 4
-            total = fma(fma(to_f32(minima), d_min, part), splat_f32(load_f32(x_scale)), total)
-            x_scale += 4
-        return total
+    def add_block(part, minima, header, w, x, pairs, sums):
+        scale = header[0] * to_f32(load_u8x16(w))
+        part = fma(to_f32(dot_block(quads(w + 32), x, zero_i32x16())), scale, part)
+        return part, add_minima(minima, twice(load_u8x16(w + 16)), pairs)
 
     @device
     def unpack(w, n_blocks, panel):
-        d = load_f16x16(w)
-        store_f32x16(panel + PANEL_D_MIN, load_f16x16(w + 32))
-        w += 64
+        d, d_min = half_scale_pair(w)
+        store_f32x16(panel + PANEL_D_MIN, d_min)
+        w += header_bytes
         for block in range(n_blocks):
             store(panel, block, quads(w + 32), 0)
             store_f32x16(panel + PANEL_SCALES + 64 * block, d * to_f32(load_u8x16(w)))
@@ -179,46 +242,31 @@ def super_type(name: str, quads: Any, form: str) -> WeightType:
             w += block_bytes
         return w
 
-    return WeightType(dot, unpack, form, "super")
+    return WeightType(packed_dot(name, add_block, half_scale_pair, less_minima), unpack, form, "super")
 
 
 def _six_bits() -> WeightType:
     """Q6_K, which has a scale for every 16 inputs."""
-    block_bytes, offset = PACKED_BLOCKS["Q6_K"][3], 32
-    fetch = prefetch_lines(-(-block_bytes // 64))
+    name, offset = "Q6_K", 32
+    _, header_bytes, _, block_bytes = PACKED_BLOCKS[name]
 
     @device
-    def dot(w, x, n_inputs, total):
-        n_blocks = n_inputs // 32
-        pairs, x_scale = x + PAIRS * n_blocks, x + SCALES * n_blocks
-        for _ in range(n_inputs // 256):
-            d, part = load_f16x16(w), zero_f32x16()
-            w += 32
-            for _ in range(8):
-                fetch(w + AHEAD)
-                q, sums = six_bit_quads(w + 32), splat_i32(load_i32(pairs))
-                first = dot_first_half(q, x, add_pairs(zero_i32x16(), splat_i32(offset), sums))
-                part = fma(to_f32(first), d * to_f32(load_i8x16(w)), part)
-                second = dot_second_half(q, x, add_pairs(zero_i32x16(), splat_i32(offset << 16), sums))
-                part = fma(to_f32(second), d * to_f32(load_i8x16(w + 16)), part)
-                w, x, pairs = w + block_bytes, x + LINE_BYTES, pairs + 4
-            total = fma(part, splat_f32(load_f32(x_scale)), total)
-            x_scale += 4
-        return total
+    def add_block(part, minima, d, w, x, pairs, sums):
+        starts = offset_start(offset, pairs), offset_start(offset << 16, pairs)
+        return add_halves(part, six_bit_quads(w + 32), x, starts, signed_scales(w, d)), minima
 
     @device
     def unpack(w, n_blocks, panel):
         d = load_f16x16(w)
         store_i32(panel + PANEL_OFFSET, offset * 0x10001)
-        w += 32
+        w += header_bytes
         for block in range(n_blocks):
             store_bytes(panel, block, six_bit_quads(w + 32), offset)
-            store_f32x16(panel + PANEL_SCALES + 128 * block, d * to_f32(load_i8x16(w)))
-            store_f32x16(panel + PANEL_SCALES + 128 * block + 64, d * to_f32(load_i8x16(w + 16)))
+            store_half_scales(panel, block, signed_scales(w, d))
             w += block_bytes
         return w
 
-    return WeightType(dot, unpack, "halves", "offset")
+    return WeightType(packed_dot(name, add_block, half_scales), unpack, "halves", "offset")
 
 
 WEIGHT_TYPES = {
