@@ -1,19 +1,23 @@
-"""Converting a published checkpoint into a GGUF file as a job: checked, with progress, whole or not at all."""
+"""Converting a checkpoint or a GGUF file into a GGUF file as a job: checked, with progress, whole or not at all."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from app.jobs import Job
 from app.verification import Verification, verify
-from engine.convert import Checkpoint, ConversionOptions, ConversionPlan, plan_conversion, write_gguf
+from engine.convert import ConversionOptions, ConversionPlan, Mixture, is_model_file, planned, write_gguf
 from engine.convert.quantise import prepare
 from engine.errors import ColibriError
+from engine.gguf import TensorType
 
 SPARE_BYTES = 50 << 20  # what must stay free on the disk, the file's header included
+
+_PART = re.compile(r"-\d{5}-of-\d{5}$")  # of a split file's name
 
 
 class ConversionError(ColibriError):
@@ -39,7 +43,7 @@ def convert(
     dry_run: bool = False,
     verified: bool = False,
 ) -> Converted:
-    """Convert the checkpoint at `source` to the file `target`, by default in the present folder, named after the model.
+    """Convert the checkpoint or GGUF file at `source` to the file `target`; by default it is named after the model.
 
     With `dry_run` everything is checked and nothing written. With `verified` the file is read again and compared with
     the checkpoint; one that differs is taken away. Raises ColibriError before anything is written if the
@@ -47,8 +51,7 @@ def convert(
     too full; JobCancelledError after a cancel, which leaves nothing behind.
     """
     job.report("checking the checkpoint")
-    with Checkpoint.open(source) as checkpoint:
-        plan = plan_conversion(checkpoint, options)
+    with planned(source, options) as plan:
         target = default_target(source, plan) if target is None else target
         _check_target(target, plan, replace=replace)
         job.check()
@@ -85,7 +88,11 @@ def nearest_folder(target: Path) -> Path:
 
 
 def default_target(source: Path, plan: ConversionPlan) -> Path:
-    """`Qwen3-30B-A3B-BF16.gguf` in the present folder, for a folder of that name."""
+    """`Qwen3-30B-A3B-BF16.gguf` in the present folder, for a folder of that name or a file of it in another type."""
+    if is_model_file(source):
+        stem = _PART.sub("", source.stem)
+        kinds = "|".join(re.escape(kind.name) for kind in (*Mixture, TensorType.F32, TensorType.F16, TensorType.BF16))
+        return Path(f"{re.sub(f'[-.]({kinds})$', '', stem, flags=re.IGNORECASE)}-{plan.kind}.gguf")
     folder = source if source.is_dir() else source.parent
     return Path(f"{folder.resolve().name}-{plan.kind}.gguf")
 

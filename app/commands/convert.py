@@ -1,4 +1,4 @@
-"""`colibri convert`: makes a GGUF file of a checkpoint as it is published (safetensors with config.json)."""
+"""`colibri convert`: makes a GGUF file of a checkpoint as it is published, or of a GGUF file of another type."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add the sub-command `convert`."""
     parser = subparsers.add_parser(
         "convert",
-        help="make a GGUF file of a published checkpoint",
+        help="make a GGUF file of a published checkpoint, or of another GGUF file",
         description="Make a GGUF file of a checkpoint: a folder with config.json, safetensors files and a tokenizer, "
-        "or one safetensors file with those beside it. Everything is checked before anything is written.",
+        "or one safetensors file with those beside it; or of a GGUF file, to quantise it. Everything is checked "
+        "before anything is written.",
     )
-    parser.add_argument("model_path", type=Path, metavar="MODEL", help="the checkpoint's folder, or its file")
+    parser.add_argument("model_path", type=Path, metavar="MODEL", help="the checkpoint's folder, or a file")
     parser.add_argument(
         "-o",
         "--output-path",
@@ -106,6 +107,8 @@ def run(options: argparse.Namespace) -> int:
             )
         )
     print(_described(done))
+    if done.plan.quantised_source and options.type != "auto":
+        print(f"The source is quantised already ({', '.join(done.plan.quantised_source)}): what that lost stays lost.")
     if done.path is not None:
         print(done.path)
     return 0

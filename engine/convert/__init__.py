@@ -1,7 +1,6 @@
-"""Published checkpoints (safetensors, config.json, tokenizer files) to GGUF.
+"""Published checkpoints (safetensors, config.json, tokenizer files) to GGUF, and GGUF to GGUF of another type.
 
-    with Checkpoint.open(folder) as checkpoint:
-        plan = plan_conversion(checkpoint, ConversionOptions(type=TensorType.BF16))
+    with planned(folder, ConversionOptions(type=TensorType.BF16)) as plan:
         write_gguf(plan, "model.gguf")
 
 A plan is checked whole before anything is written. Its tensors are computed some rows at a time.
@@ -12,6 +11,8 @@ from engine.convert.mixture import Mixture
 from engine.convert.model_map import MetadataValue
 from engine.convert.options import ConversionOptions
 from engine.convert.plan import ConversionPlan, plan_conversion
+from engine.convert.requantise import plan_requantising
+from engine.convert.source import is_model_file, planned
 from engine.convert.tensor_plan import TensorPlan
 from engine.convert.write import write_gguf
 
@@ -22,6 +23,9 @@ __all__ = [
     "MetadataValue",
     "Mixture",
     "TensorPlan",
+    "is_model_file",
     "plan_conversion",
+    "plan_requantising",
+    "planned",
     "write_gguf",
 ]

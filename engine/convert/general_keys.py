@@ -14,8 +14,8 @@ from engine.convert.tensor_plan import TensorPlan
 from engine.gguf.tensor_types import TensorType
 from engine.gguf.value_types import ValueType
 
-_QUANTIZATION_VERSION = 2
-_FILE_TYPES = {TensorType.F32: 0, TensorType.F16: 1, TensorType.BF16: 32}
+QUANTIZATION_VERSION = 2
+FILE_TYPES = {TensorType.F32: 0, TensorType.F16: 1, TensorType.BF16: 32}
 _MXFP4_FILE = 38
 _VERSION_WORD = re.compile(r"v?\d")
 
@@ -33,8 +33,8 @@ def general_keys(
     }
     keys = {key: MetadataValue(value, ValueType.STRING) for key, value in texts.items()}
     keys |= _card_keys(folder)
-    keys["general.file_type"] = MetadataValue(_MXFP4_FILE if packed else _FILE_TYPES.get(type, 0), ValueType.UINT32)
-    keys["general.quantization_version"] = MetadataValue(_QUANTIZATION_VERSION, ValueType.UINT32)
+    keys["general.file_type"] = MetadataValue(_MXFP4_FILE if packed else FILE_TYPES.get(type, 0), ValueType.UINT32)
+    keys["general.quantization_version"] = MetadataValue(QUANTIZATION_VERSION, ValueType.UINT32)
     return keys
 
 

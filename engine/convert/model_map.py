@@ -16,6 +16,7 @@ from engine.convert.configuration import Configuration
 from engine.convert.matrices import Constant, Mapped, Matrix, Picked, Rows, Stacked, Values
 from engine.convert.options import ConversionOptions
 from engine.convert.quantised import take_fp8
+from engine.convert.roles import is_matrix, is_router
 from engine.convert.safetensors import StoredTensor
 from engine.convert.sizes import Size, describe_shape
 from engine.convert.stored import FLOAT_TYPES, PackedRows, Stored
@@ -41,19 +42,20 @@ _UNUSED = (
     "*.self_attn.v_scale",
     "*.input_scale",
 )
-# Matrices that are small and that much depends on stay float32.
-_FLOAT32 = ("_norm.weight", "ffn_gate_inp_shexp.weight", "ssm_conv1d.weight", "shortconv.conv.weight")
-_ROUTER = ".ffn_gate_inp.weight"
 _LAYER = re.compile(r"^model\.layers\.(\d+)\.")
 _N_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
 class MetadataValue:
-    """A key's value and its GGUF type, which is that of the elements for a list."""
+    """A key's value and its GGUF type, which is that of the elements for a list.
+
+    `encoded`: type and value as another file has them; then these are written.
+    """
 
     value: Any
     type: ValueType
+    encoded: bytes | None = None
 
 
 class ModelMap:
@@ -140,7 +142,7 @@ class ModelMap:
                 f"{matrix.n_rows:,} rows of {matrix.n_columns:,}. config.json and weights contradict each other."
             )
         kind = self._type_of(target, plain) if type is None else type
-        if packed is None and self._is_matrix(target, plain):
+        if packed is None and is_matrix(target, plain):
             self.matrices.add(target)
         self.tensors.append(TensorPlan(target, plain, kind, matrix, tuple(sources), packed))
 
@@ -215,13 +217,9 @@ class ModelMap:
         )
 
     def _type_of(self, target: str, shape: Shape) -> TensorType:
-        if target.endswith(_ROUTER):
+        if is_router(target):
             return self.options.router_type
-        return self._type if self._is_matrix(target, shape) else TensorType.F32
-
-    @staticmethod
-    def _is_matrix(target: str, shape: Shape) -> bool:
-        return len(shape) > 1 and target.endswith(".weight") and not target.endswith((*_FLOAT32, _ROUTER))
+        return self._type if is_matrix(target, shape) else TensorType.F32
 
 
 class Reshaped(Matrix):

@@ -31,7 +31,8 @@ _PLAIN_TYPES = {"F32": TensorType.F32, "F16": TensorType.F16, "BF16": TensorType
 class ConversionPlan:
     """`metadata` by GGUF's keys, `tensors` in the order in which they are to be written; `type` of the matrices.
 
-    `identity` stands for the files that it was made from, as they were then.
+    `identity` stands for the files that it was made from, as they were then. `quantised_source`: the types in which
+    the source's matrices have lost something already, the most bytes first.
     """
 
     architecture: str
@@ -40,6 +41,7 @@ class ConversionPlan:
     tensors: tuple[TensorPlan, ...]
     mixture: Mixture | None = None
     identity: str = ""
+    quantised_source: tuple[str, ...] = ()
 
     @property
     def kind(self) -> str:
@@ -77,7 +79,7 @@ def plan_conversion(checkpoint: Checkpoint, options: ConversionOptions | None = 
     tensors = model.tensors
     if options.mixture is not None:
         tensors = mixed(options.mixture, tensors, model.matrices, described(model.keys, architecture, tensors))
-        tensors = [_weighted(tensor, options.importance) for tensor in tensors]
+        tensors = [weighted(tensor, options.importance) for tensor in tensors]
     metadata = general_keys(checkpoint.folder, architecture, options.name, type, tensors)
     if options.mixture is not None:
         metadata["general.file_type"] = MetadataValue(options.mixture.number, ValueType.UINT32)
@@ -109,7 +111,8 @@ def described(keys: Mapping[str, MetadataValue], architecture: str, tensors: Seq
     )
 
 
-def _weighted(tensor: TensorPlan, importance: Importance | None) -> TensorPlan:
+def weighted(tensor: TensorPlan, importance: Importance | None) -> TensorPlan:
+    """The same tensor, quantised by `importance` where it is quantised and something is known of it."""
     if importance is None or not tensor.type.is_quantised or tensor.packed is not None:
         return tensor
     found = importance(tensor.name, tensor.n_columns)

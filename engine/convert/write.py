@@ -38,7 +38,10 @@ def write_gguf(
     """
     writer = GGUFWriter(path)
     for key, entry in plan.metadata.items():
-        writer.add(key, entry.value, entry.type)
+        if entry.encoded is None:
+            writer.add(key, entry.value, entry.type)
+        else:
+            writer.add_encoded(key, entry.encoded)
     prepare({tensor.type for tensor in plan.tensors if tensor.packed is None})
     n_threads = n_threads or len(os.sched_getaffinity(0))
     with ThreadPoolExecutor(n_threads, "convert") as pool:

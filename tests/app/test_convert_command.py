@@ -273,3 +273,14 @@ def test_memory_does_not_grow_with_the_checkpoint(tmp_path: Path) -> None:
     small, large = peak_bytes(2), peak_bytes(80)  # 8 MB and 290 MB of weights
     assert large < small + (64 << 20)
     assert large < 300 << 20
+
+
+def test_a_model_file_is_quantised_and_named_after_itself(
+    checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(checkpoint, "-o", tmp_path / "mine-Q8_0.gguf", "--quantize", "q8_0") == 0
+    assert run(tmp_path / "mine-Q8_0.gguf", "--quantize", "q4_k") == 0
+    assert "quantised already (Q8_0)" in capsys.readouterr().out
+    with GGUFReader.open(tmp_path / "mine-Q4_K_M.gguf") as reader:
+        assert reader.tensors["blk.0.attn_q.weight"].type.is_quantised
