@@ -70,6 +70,7 @@ def _build(
     batch = Batch(memory, config.max_batch_tokens, config.max_sequences, max_outputs, config.context_length)
     builder = Builder(Setting(hyper, weights, memory, library, config, batch, n_workers))
     architecture(keys.architecture)(builder, keys)
+    weights.refuse_unused(hyper.n_layers)
     assert builder.logits is not None
     page_bytes = builder.page_bytes
     n_pages = -(-(config.kv_pool_tokens or 2 * config.context_length) // PAGE)

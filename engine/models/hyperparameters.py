@@ -9,6 +9,8 @@ from engine.errors import ModelFormatError, UnsupportedModelError
 from engine.models.keys import Keys
 from engine.models.rope_scaling import RopeScaling
 
+_LANES = 16  # values that the kernels take together
+
 
 @dataclass(frozen=True, slots=True)
 class Hyperparameters:
@@ -90,12 +92,12 @@ class Hyperparameters:
             raise ModelFormatError(
                 f"{name}.expert_used_count ({self.top_k}) is more than expert_count ({self.n_experts})."
             )
-        for what, value, multiple in (
-            ("embedding length", self.n_embedding, 32),
-            ("head size", self.head_dim, 16),
-            ("value size", self.value_dim, 32),
+        for what, value in (
+            ("embedding length", self.n_embedding),
+            ("head size", self.head_dim),
+            ("value size", self.value_dim),
+            ("feed-forward length", self.n_feed_forward),
+            ("feed-forward length of the experts", self.n_expert_feed_forward),
         ):
-            if value % multiple:
-                raise UnsupportedModelError(
-                    f"The {what} of this model is {value}; it must be a multiple of {multiple}."
-                )
+            if value % _LANES:
+                raise UnsupportedModelError(f"The {what} of this model is {value}; a multiple of {_LANES} is needed.")

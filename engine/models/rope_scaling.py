@@ -45,8 +45,6 @@ class RopeScaling:
         attention_factor = keys.number("rope.scaling.attn_factor", 0.0)
         if kind == "yarn":
             attention_factor = keys.number("rope.scaling.yarn_attn_factor", attention_factor)
-        if kind == "yarn":
-            attention_factor = keys.number("rope.scaling.yarn_attn_factor", attention_factor)
         beta_fast = keys.number("rope.scaling.yarn_beta_fast", 32.0)
         beta_slow = keys.number("rope.scaling.yarn_beta_slow", 1.0)
         if not (beta_fast > 0 and beta_slow > 0):

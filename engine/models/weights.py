@@ -13,6 +13,10 @@ from engine.gguf.encode import encode
 from engine.kernels.layout import FLOAT_TYPES, GROUP, NARROW_ROWS, PACKED_BLOCKS, packed_group_bytes
 from engine.memory import Buffer, Memory, view
 
+_NAMES_SHOWN = 4
+_OTHER_PURPOSES = ("rope_", "mtp.", "nextn.", "v.", "mm.")  # longer contexts, guessing further tokens, pictures
+_OTHER_SPELLINGS = ("attn_kv_b.weight", "attn_rot_embd.weight")  # of what other tensors of a file hold too
+
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
@@ -87,6 +91,7 @@ class Weights:
     reader: GGUFReader
     memory: Memory
     packings: list[Packing] = field(default_factory=list)
+    _used: set[str] = field(default_factory=set)
 
     def has(self, name: str) -> bool:
         return name in self.reader.tensors
@@ -238,6 +243,19 @@ class Weights:
         a, b, c = row_bytes
         return ExpertLayer(gate, up, down, tuple(zip(*sources, strict=True)), (a, b, c))
 
+    def refuse_unused(self, n_layers: int) -> None:
+        """Raises UnsupportedModelError if the file has tensors of the first `n_layers` layers that nothing asked for.
+
+        Such a file means something else than this program would compute.
+        """
+        unused = sorted(name for name in self.reader.tensors.keys() - self._used if _matters(name, n_layers))
+        if unused:
+            some = ", ".join(unused[:_NAMES_SHOWN]) + (" ..." if len(unused) > _NAMES_SHOWN else "")
+            raise UnsupportedModelError(
+                f"The file has {len(unused)} tensors that this version knows no use for in a model of its "
+                f"architecture ({some}); without them it would not compute what the file means."
+            )
+
     def _expert_tensor(self, stem: str, n_experts: int, n_rows: int, n_inputs: int) -> tuple[TensorInfo, list[int]]:
         if self.has(f"{stem}_exps.weight"):
             tensor = self._tensor(f"{stem}_exps.weight")
@@ -255,6 +273,7 @@ class Weights:
         return tensors[0], [self.reader.address(tensor.name) for tensor in tensors]
 
     def _tensor(self, name: str) -> TensorInfo:
+        self._used.add(name)
         try:
             return self.reader.tensors[name]
         except KeyError:
@@ -280,6 +299,14 @@ class Weights:
         if n_inputs % max(4, PACKED_BLOCKS[name][0]):
             raise UnsupportedModelError(f"The rows of {tensor.name} ({n_inputs} values) are no whole {name} blocks.")
         return name
+
+
+def _matters(name: str, n_layers: int) -> bool:
+    """Whether a tensor takes part in computing the next token."""
+    if name.startswith("blk."):
+        layer = name.split(".")[1]
+        return not layer.isdecimal() or (int(layer) < n_layers and not name.endswith(_OTHER_SPELLINGS))
+    return not name.startswith(_OTHER_PURPOSES)
 
 
 def packing(matrix: Matrix, tensor_type: TensorType, source: int, target: int) -> Packing:

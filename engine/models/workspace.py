@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.config import EngineConfig
-from engine.kernels.layout import TILE_ROWS, activation_row_bytes
+from engine.kernels.layout import BLOCK, TILE_ROWS, activation_row_bytes
 from engine.memory import Buffer, Memory
 
 
@@ -30,11 +30,14 @@ class Workspace:
         self._buffers: dict[str, Buffer] = {}
 
     def rows(self, name: str, n: int, *, n_rows: int | None = None, rounded: bool = False) -> Rows:
-        """The activations called `name`; layers share them, so the same name is the same memory."""
+        """The activations called `name`; layers share them, so the same name is the same memory.
+
+        Rows that are no whole blocks are not rounded: only float matrices can have such inputs.
+        """
         n_rows = n_rows or self.config.max_batch_tokens
         stride = 4 * -(-n // 16) * 16
         plain = self.buffer(name, stride * n_rows)
-        if not (rounded and self._rounds):
+        if not (rounded and self._rounds and n % BLOCK == 0):
             return Rows(n, plain.address, stride)
         rounded_stride = activation_row_bytes(n)
         return Rows(n, plain.address, stride, self.rounded_buffer(name, n_rows, rounded_stride), rounded_stride)

@@ -8,12 +8,12 @@ import numpy as np
 
 from engine import Engine, EngineConfig
 from engine.gguf import GGUFReader, GGUFWriter, TensorType, dequantise
-from tests.support.tiny_models import HEADS, N_LATENT, N_PLAIN, N_ROPE, N_VALUE, tiny_model
+from tests.support.tiny_models import TINY, tiny_model
 
 OLD_KEYS = {
-    "deepseek2.attention.head_count_kv": HEADS,
-    "deepseek2.attention.key_length": N_PLAIN + N_ROPE,
-    "deepseek2.attention.value_length": N_VALUE,
+    "deepseek2.attention.head_count_kv": TINY.heads,
+    "deepseek2.attention.key_length": TINY.n_plain + TINY.n_rope,
+    "deepseek2.attention.value_length": TINY.n_value,
 }
 FLOATS = EngineConfig(context_length=128, activations="float32", kv_type="f32")
 
@@ -31,7 +31,7 @@ def write_old_layout(target: Path) -> Path:
                 values = reader.tensors[tensor.name.replace("k_b", "v_b")]
                 k = dequantise(data, tensor.type, tensor.shape).transpose(0, 2, 1)
                 v = dequantise(reader.data(values.name), values.type, values.shape)
-                both = np.concatenate([k, v], axis=1).reshape(-1, N_LATENT)
+                both = np.concatenate([k, v], axis=1).reshape(-1, TINY.n_latent)
                 data = np.ascontiguousarray(both, np.float32).view(np.uint8).reshape(-1)
                 writer.add_tensor(tensor.name.replace("k_b", "kv_b"), TensorType.F32, both.shape, data)
             elif "attn_v_b" not in tensor.name:
@@ -55,4 +55,4 @@ def test_both_layouts_give_the_same_logits(tmp_path: Path) -> None:
 def test_the_cache_holds_a_latent_and_a_rotated_key_for_each_position() -> None:
     config = EngineConfig(context_length=128, kv_pool_tokens=256)
     with Engine.open(tiny_model("deepseek2"), config) as engine:
-        assert engine.memory.kv_bytes == 256 * engine.info.n_layers * (N_LATENT + N_ROPE) * 2
+        assert engine.memory.kv_bytes == 256 * engine.info.n_layers * (TINY.n_latent + TINY.n_rope) * 2

@@ -41,8 +41,9 @@ VALUES: list[Any] = [
 VALUES += [True, False, "text", "yarn", [1], [0, 0, 0, 0], [1, 2, 1, 2]]
 
 
-def keys_of(architecture: str) -> list[str]:
-    with GGUFReader.open(tiny_model(architecture)) as reader:
+def keys_of(name: str) -> list[str]:
+    with GGUFReader.open(tiny_model(name)) as reader:
+        architecture = reader.metadata["general.architecture"]
         return sorted(key for key in reader.metadata if key.startswith(f"{architecture}."))
 
 
@@ -71,7 +72,7 @@ def test_no_value_of_a_key_leads_a_kernel_astray(tmp_path: Path, architecture: s
 
 @pytest.mark.parametrize("architecture", sorted(TINY_MODELS))
 def test_a_missing_tensor_is_named_or_may_be_missing(tmp_path: Path, architecture: str) -> None:
-    optional = ("bias", "rope_factors", "output.weight", "attn_q_norm", "attn_k_norm", "blk.2.")
+    optional = ("bias", "rope_f", "output.weight", "attn_q_norm", "attn_k_norm", "blk.2.")
     for name in tensors_of(architecture)[:: 1 + len(tensors_of(architecture)) // 40]:
         path = rewritten(tmp_path / "model.gguf", architecture, missing=(name,))
         try:
@@ -81,7 +82,8 @@ def test_a_missing_tensor_is_named_or_may_be_missing(tmp_path: Path, architectur
             older = (
                 stem.replace("attn_k_b", "attn_kv_b").replace("attn_v_b", "attn_kv_b").replace("ssm_ba", "ssm_alpha")
             )
-            assert stem in str(error) or older in str(error), name
+            others = "knows no use for" in str(error) and stem.rpartition("_")[2] in str(error)  # of the same kind
+            assert stem in str(error) or older in str(error) or others, name
         else:
             assert any(part in name for part in optional), name
 

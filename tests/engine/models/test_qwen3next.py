@@ -8,7 +8,7 @@ import numpy as np
 
 from engine import Engine, EngineConfig
 from engine.gguf import GGUFReader, GGUFWriter
-from tests.support.tiny_models import DELTA_DIM, DELTA_KEY_HEADS, DELTA_VALUE_HEADS, tiny_model
+from tests.support.tiny_models import TINY, tiny_model
 
 CONFIG = EngineConfig(context_length=128)
 
@@ -24,9 +24,9 @@ def write_old_layout(target: Path) -> Path:
             rows = np.array(reader.data(tensor.name)).reshape(tensor.shape[0], -1)
             if tensor.name.endswith("attn_qkv.weight"):
                 gate = reader.data(tensor.name.replace("qkv", "gate"))
-                n_keys, n_values = DELTA_KEY_HEADS * DELTA_DIM, DELTA_VALUE_HEADS * DELTA_DIM
+                n_keys, n_values = TINY.delta_key_heads * TINY.delta_dim, TINY.delta_value_heads * TINY.delta_dim
                 parts = [*np.split(rows, [n_keys, 2 * n_keys]), np.array(gate).reshape(n_values, -1)]
-                by_head = [part.reshape(DELTA_KEY_HEADS, -1, rows.shape[1]) for part in parts]
+                by_head = [part.reshape(TINY.delta_key_heads, -1, rows.shape[1]) for part in parts]
                 both = np.concatenate(by_head, axis=1).reshape(-1)
                 shape = (tensor.shape[0] + n_values, tensor.shape[1])
                 writer.add_tensor(tensor.name.replace("attn_qkv", "ssm_in"), tensor.type, shape, both)
@@ -46,6 +46,6 @@ def test_both_layouts_give_the_same_bits(tmp_path: Path) -> None:
 
 def test_states_are_counted_with_the_cache() -> None:
     with Engine.open(tiny_model("qwen3next"), CONFIG) as engine:
-        n_mixed = 2 * DELTA_KEY_HEADS * DELTA_DIM + DELTA_VALUE_HEADS * DELTA_DIM
-        state_bytes = 3 * 4 * (3 * n_mixed + DELTA_VALUE_HEADS * DELTA_DIM * DELTA_DIM)
+        n_mixed = 2 * TINY.delta_key_heads * TINY.delta_dim + TINY.delta_value_heads * TINY.delta_dim
+        state_bytes = 3 * 4 * (3 * n_mixed + TINY.delta_value_heads * TINY.delta_dim * TINY.delta_dim)
         assert engine.memory.kv_bytes > 2 * CONFIG.max_sequences * state_bytes

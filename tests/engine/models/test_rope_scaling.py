@@ -69,7 +69,6 @@ def test_keys_are_read_with_their_defaults() -> None:
     )
     assert read(attn_factor=1.25).scale == 1.25
     assert read(type="yarn", factor=8.0, yarn_attn_factor=1.5).scale == 1.5
-    assert read(type="yarn", factor=8.0, yarn_attn_factor=1.5).scale == 1.5
     assert not read(type="yarn", factor=8.0, yarn_truncate=False).rounds_range
 
 

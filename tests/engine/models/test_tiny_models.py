@@ -9,25 +9,28 @@ import pytest
 
 from engine import Engine, EngineConfig, SamplingParams
 from engine.kernels.layout import PAGE
-from tests.support.tiny_models import N_VOCAB, TINY_MODELS, tiny_model
+from tests.support.tiny_models import TINY, TINY_MODELS, tiny_model
 
 CONTEXT = 256
 SAMPLED = SamplingParams(temperature=1.2, top_k=0, top_p=1.0, min_p=0.0, seed=5, max_tokens=40, ignore_eos=True)
 
 
 def prompt(n: int, seed: int = 1) -> list[int]:
-    return np.random.default_rng(seed).integers(0, N_VOCAB, n).tolist()
+    return np.random.default_rng(seed).integers(0, TINY.n_vocab, n).tolist()
 
 
-def open_tiny(architecture: str, **changes: object) -> Engine:
-    return Engine.open(
-        tiny_model(architecture), EngineConfig(**{"context_length": CONTEXT, "max_batch_tokens": 64, **changes})
-    )
+def open_tiny(name: str, **changes: object) -> Engine:
+    return Engine.open(tiny_model(name), EngineConfig(**{"context_length": CONTEXT, "max_batch_tokens": 64, **changes}))
 
 
 @pytest.fixture(scope="module", params=sorted(TINY_MODELS))
-def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
-    with open_tiny(request.param) as engine:
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def engine(name: str) -> Iterator[Engine]:
+    with open_tiny(name) as engine:
         yield engine
 
 
@@ -35,7 +38,7 @@ def tokens(engine: Engine, ids: list[int]) -> list[int]:
     return [delta.token_id for delta in engine.generate(ids, SAMPLED) if delta.token_id is not None]
 
 
-def test_logits_do_not_depend_on_threads_pieces_or_cache(engine: Engine) -> None:
+def test_logits_do_not_depend_on_threads_pieces_or_cache(engine: Engine, name: str) -> None:
     ids = prompt(3 * PAGE + 7)
     expected = engine.logits(ids)
     assert np.isfinite(expected).all()
@@ -48,7 +51,7 @@ def test_logits_do_not_depend_on_threads_pieces_or_cache(engine: Engine) -> None
     if engine.info.n_experts:
         changes.append({"expert_cache_experts": engine.info.top_k})
     for change in changes:
-        with open_tiny(engine.info.architecture, **change) as other:
+        with open_tiny(name, **change) as other:
             assert np.array_equal(other.logits(ids), expected), change
 
 
