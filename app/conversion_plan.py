@@ -16,8 +16,8 @@ from app.model_details import MemoryFit, memory_fit
 from app.model_places import checkpoint_name
 from engine import EngineConfig
 from engine.convert import Checkpoint, ConversionOptions, ConversionPlan, plan_conversion
+from engine.convert.write import outline
 from engine.errors import ColibriError
-from engine.gguf import GGUFWriter
 
 _ENDING = ".gguf"
 
@@ -131,16 +131,7 @@ def free_bytes(target: Path) -> int:
 def _memory(plan: ConversionPlan, config: EngineConfig) -> MemoryFit:
     """The engine's plan for a file that is not there yet: it is asked about one with this header and no data."""
     with tempfile.TemporaryDirectory(prefix="outline-", dir=paths.cache_dir()) as folder:
-        writer = GGUFWriter(Path(folder) / f"outline{_ENDING}")
-        for key, entry in plan.metadata.items():
-            writer.add(key, entry.value, entry.type)
-        for tensor in plan.tensors:
-            writer.add_tensor(tensor.name, tensor.type, tensor.shape, _no_data)
-        return memory_fit(writer.write_outline(), config)
-
-
-def _no_data() -> bytes:
-    return b""
+        return memory_fit(outline(plan, Path(folder) / f"outline{_ENDING}"), config)
 
 
 def _n_parameters(plan: ConversionPlan) -> int:

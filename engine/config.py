@@ -32,7 +32,7 @@ class EngineConfig:
     top_k: experts for each token, instead of the model's own number. logits_rows: most positions of one step that give
     logits; `Engine.evaluate` reads as many at once.
     For calibration: measures_inputs: sum the squares of every matrix's inputs; keeps_inputs:
-    keep the newest step's inputs of the matrices whose names end so.
+    keep the newest step's inputs of the matrices whose names end so. layers: (first, last, not included), see Span.
     """
 
     context_length: int = 4096
@@ -51,6 +51,7 @@ class EngineConfig:
     logits_rows: int = 32
     measures_inputs: bool = False
     keeps_inputs: str = ""
+    layers: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         for name, value, low in (

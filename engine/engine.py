@@ -32,10 +32,10 @@ from engine.kernels.tiers import choose_tier
 from engine.memory import MemoryPlan
 from engine.model import Model
 from engine.models.observed import InputSums
+from engine.passage import read_passage
 from engine.request import Delta, Request
 from engine.sampling import Sampler, SamplingParams
 from engine.scheduler import Scheduler, Sequence, Share
-from engine.states import START_ROW
 from engine.step_notes import StepNotes
 from engine.telemetry import Stats, Telemetry
 from engine.tokenizer import ChatTemplate, Tokenizer
@@ -238,30 +238,12 @@ class Engine:
         self._check_prompt(ids)
         if self._requests:
             raise InvalidRequestError("evaluate() needs an engine without requests; finish or cancel them first.")
-        state = next_state = START_ROW
-        pages = [page for page in (model.pool.take() for _ in range(-(-len(ids) // PAGE))) if page is not None]
-        try:
-            model.batch.page_table[0, : len(pages)] = [model.pool.address(page) for page in pages]
-            step = min(self.config.max_batch_tokens, model.batch.max_outputs)
-            pieces: list[tuple[Array, Array, Array]] = []
-            rope_row = model.first_rope_row(0 < model.long_from < len(ids))
-            for first in range(0, len(ids), step):
-                piece = ids[first : first + step]
-                self._begin_step()
-                next_state = model.states.take() if model.states else START_ROW
-                model.set_states(0, state, next_state)
-                model.batch.add(0, piece, first, list(range(len(piece))), first_rope_row=rope_row)
-                while not model.run():
-                    pass
-                pieces.append((model.logits_rows(len(piece)), *model.routes(len(piece))))
-                model.release_state(state)
-                state, next_state = next_state, START_ROW
-            logits, experts, weights = zip(*pieces, strict=True)
-            return Evaluation(np.concatenate(logits), np.concatenate(experts, 1), np.concatenate(weights, 1))
-        finally:
-            model.release_state(state)
-            model.release_state(next_state)
-            model.pool.release(pages)
+        step = min(self.config.max_batch_tokens, model.batch.max_outputs)
+        pieces: list[tuple[Array, Array, Array]] = []
+        for first, last in read_passage(model, ids, step, self._begin_step):
+            pieces.append((model.logits_rows(last - first), *model.routes(last - first)))
+        logits, experts, weights = zip(*pieces, strict=True)
+        return Evaluation(np.concatenate(logits), np.concatenate(experts, 1), np.concatenate(weights, 1))
 
     def input_sums(self) -> dict[str, InputSums]:
         """Sums of squares of every matrix's inputs since the model was opened, by tensor (`measures_inputs`)."""

@@ -53,7 +53,7 @@ class _Parts:
     states: StatePool | None
     scratch_address: int
     weights: Weights
-    logits: Rows
+    logits: Rows | None
 
 
 def _build(
@@ -70,8 +70,8 @@ def _build(
     batch = Batch(memory, config.max_batch_tokens, config.max_sequences, max_outputs, config.context_length)
     builder = Builder(Setting(hyper, weights, memory, library, config, batch, n_workers))
     architecture(keys.architecture)(builder, keys)
-    weights.refuse_unused(hyper.n_layers)
-    assert builder.logits is not None
+    if config.layers is None:
+        weights.refuse_unused(hyper.n_layers)
     page_bytes = builder.page_bytes
     n_pages = -(-(config.kv_pool_tokens or 2 * config.context_length) // PAGE)
     kv = memory.allocate("KV pages", n_pages * page_bytes, "kv")
@@ -146,14 +146,14 @@ class Model:
         measured = Memory(measure_only=True)
         parts = _build(self.reader, self.hyper, keys, config, n_workers, library, measured)
         check_fits(measured.plan())
-        if self.hyper.n_experts and parts.store.capacity < self.hyper.n_experts:
+        if parts.builder.moe_layers and parts.store.capacity < self.hyper.n_experts:
             # a step must not need more experts of a layer than the cache holds
             config = replace(config, max_batch_tokens=max(1, parts.store.capacity // self.hyper.top_k))
         parts = _build(self.reader, self.hyper, keys, config, n_workers, library, self.memory)
         self.config = config
         self.batch, self.plan, self.store, self.logits = parts.batch, parts.builder.plan, parts.store, parts.logits
         self.pool = PagePool(parts.n_pages, parts.kv_address, parts.page_bytes)
-        self.states = parts.states
+        self.states, self.residual = parts.states, parts.builder.x
         self.n_vocab = parts.builder.n_vocab
         self.observed = parts.builder.observed
         self.long_from = parts.builder.long_from
@@ -275,16 +275,25 @@ class Model:
         return used
 
     def logits_address(self, row: int) -> int:
-        return self.logits.address + row * self.logits.stride
+        logits = self._has_logits
+        return logits.address + row * logits.stride
 
     def logits_rows(self, n: int) -> np.ndarray[Any, Any]:
         """A copy of the first `n` rows of logits of the newest run, (n, n_vocab) float32."""
         return self._logits_view(n)[:, : self.n_vocab].copy()
 
+    def residual_rows(self, n: int) -> np.ndarray[Any, Any]:
+        """The first `n` rows of the residual stream, (n, n_embedding) float32: what a plan of some layers begins with,
+        and what it ends with."""
+        return _rows_view("residual", self.residual, n)[:, : self.hyper.n_embedding]
+
     def _logits_view(self, n: int) -> np.ndarray[Any, Any]:
-        return view(
-            Buffer("logits", self.logits.address, n * self.logits.stride), np.float32, (n, self.logits.stride // 4)
-        )
+        return _rows_view("logits", self._has_logits, n)
+
+    @property
+    def _has_logits(self) -> Rows:
+        assert self.logits is not None, "a model of some layers alone has no logits"
+        return self.logits
 
     def routes(self, n_tokens: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """Copies of the newest run's experts and weights, each (n_moe_layers, n_tokens, top_k)."""
@@ -328,6 +337,10 @@ class Model:
             top_k=self.hyper.top_k,
             tier=library.tier.name,
         )
+
+
+def _rows_view(name: str, rows: Rows, n: int) -> np.ndarray[Any, Any]:
+    return view(Buffer(name, rows.address, n * rows.stride), np.float32, (n, rows.stride // 4))
 
 
 def _matrix_bytes(plan: Plan) -> tuple[int, int]:

@@ -36,12 +36,7 @@ def write_gguf(
     If the process is killed, the next call with the same plan goes on where it was. n_threads: that compute; by
     default one for each core. Raises FileInUseError if another process writes this file now.
     """
-    writer = GGUFWriter(path)
-    for key, entry in plan.metadata.items():
-        if entry.encoded is None:
-            writer.add(key, entry.value, entry.type)
-        else:
-            writer.add_encoded(key, entry.encoded)
+    writer = _writer(plan, path)
     prepare({tensor.type for tensor in plan.tensors if tensor.packed is None})
     n_threads = n_threads or len(os.sched_getaffinity(0))
     with ThreadPoolExecutor(n_threads, "convert") as pool:
@@ -55,6 +50,24 @@ def write_gguf(
             return writer.write(plan.identity or None)
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def outline(plan: ConversionPlan, path: str | os.PathLike[str]) -> Path:
+    """Write the file's header alone, with a hole in the place of its data, which takes no room on the disk."""
+    writer = _writer(plan, path)
+    for tensor in plan.tensors:
+        writer.add_tensor(tensor.name, tensor.type, tensor.shape, tensor.chunks)
+    return writer.write_outline()
+
+
+def _writer(plan: ConversionPlan, path: str | os.PathLike[str]) -> GGUFWriter:
+    writer = GGUFWriter(path)
+    for key, entry in plan.metadata.items():
+        if entry.encoded is None:
+            writer.add(key, entry.value, entry.type)
+        else:
+            writer.add_encoded(key, entry.encoded)
+    return writer
 
 
 class _Pipeline:

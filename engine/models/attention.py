@@ -63,6 +63,8 @@ class Attention(Parts):
 
     def self_attention(self, prefix: str, heads: Heads) -> None:
         """A layer's whole attention block, from its norm to its output projection; biases where the file has them."""
+        if not self.builds(prefix):
+            return
         x = self.norm(f"{prefix}attn_norm.weight")
         q, k, v, gate = self._projections(x, prefix, heads)
         self._rotate_and_store(prefix, q, k, v, heads)

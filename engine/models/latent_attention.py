@@ -35,6 +35,8 @@ class LatentAttention(Attention):
 
     def latent_attention(self, prefix: str, heads: LatentHeads) -> None:
         """A layer's whole attention block, from its norm to its output projection."""
+        if not self.builds(prefix):
+            return
         x = self.norm(f"{prefix}attn_norm.weight")
         q, kv = self._compressed(x, prefix, heads)
         n_heads, width = self.hyper.n_heads, heads.n_latent + self.hyper.rope_dim

@@ -87,6 +87,8 @@ class Mixture(Parts):
         norm: str = "ffn_norm",
     ) -> None:
         """A mixture-of-experts block: norm, router, the chosen experts, shared experts."""
+        if not self.builds(prefix):
+            return
         hyper = self.hyper
         x = self.norm(f"{prefix}{norm}.weight")
         n_pairs = self._most_pairs

@@ -48,7 +48,14 @@ class Parts(Workspace):
         self.residual_scale = 1.0  # what every addition to the residual stream is multiplied with
         self.has_layer_norms = False  # layer normalisation with biases, instead of RMS normalisation
         self.x = self.rows("residual", self.hyper.n_embedding)
+        n_layers = self.hyper.n_layers
+        self._first_layer, self._last_layer = setting.config.layers or (0, n_layers)
+        self._has_output = setting.config.layers in (None, (n_layers, n_layers))
         self.observed = ObservedInputs(self.memory, self.config)
+
+    def builds(self, prefix: str) -> bool:
+        """Whether the layer `prefix` is one of those that are wanted (`EngineConfig.layers`)."""
+        return self._first_layer <= int(prefix.split(".")[1]) < self._last_layer
 
     @property
     def n_vocab(self) -> int:
@@ -60,6 +67,8 @@ class Parts(Workspace):
 
     def embed(self, name: str = "token_embd.weight", *, scale: float = 1.0) -> None:
         """The residual stream begins as the tokens' rows of the embedding table, times `scale`."""
+        if self._first_layer:
+            return  # the layers before have left it there
         hyper = self.hyper
         type_name, table, row_bytes = self.weights.table(name, self.n_vocab, hyper.n_embedding)
         with self.plan.in_sequence("embedding"):
@@ -220,6 +229,8 @@ class Parts(Workspace):
 
     def feed_forward(self, prefix: str, n_feed_forward: int, *, norm: str = "ffn_norm", is_fused: bool = False) -> None:
         """A dense gated feed-forward network, with its norm. `is_fused`: ffn_up holds the gate's rows, then its own."""
+        if not self.builds(prefix):
+            return
         x = self.norm(f"{prefix}{norm}.weight")
         with self.plan.side_by_side("feed forward"):
             gate, up = self._gate_up(x, prefix, "", n_feed_forward, is_fused=is_fused)
@@ -256,8 +267,11 @@ class Parts(Workspace):
     def output(self, *, norm: str = "output_norm.weight", scale: float = 1.0) -> None:
         """Final norm and logits times `scale`, of the rows that are asked for only."""
         hyper, n_outputs = self.hyper, self.batch.max_outputs
-        with self.plan.in_sequence("norms"):
-            self._add_pending()
+        if self._pending:
+            with self.plan.in_sequence("norms"):
+                self._add_pending()
+        if not self._has_output:
+            return
         wanted = Extent(self.batch.n_outputs, n_outputs)
         last = self.rows("output rows", hyper.n_embedding, n_rows=n_outputs, rounded=True)
         with self.plan.in_sequence("output"):

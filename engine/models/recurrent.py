@@ -42,6 +42,8 @@ class Recurrent(Parts):
 
     def short_convolution(self, prefix: str, n_taps: int) -> None:
         """A gated short convolution in place of attention (LFM2), from its norm to its output projection."""
+        if not self.builds(prefix):
+            return
         n = self.hyper.n_embedding
         x = self.norm(f"{prefix}attn_norm.weight")
         with self.plan.side_by_side("attention"):
@@ -60,6 +62,8 @@ class Recurrent(Parts):
 
     def delta_net(self, prefix: str, heads: DeltaHeads) -> None:
         """Gated delta-net attention (Qwen3-Next), from its norm to its output projection."""
+        if not self.builds(prefix):
+            return
         n_out = heads.n_value * heads.value_dim
         x = self.norm(f"{prefix}attn_norm.weight")
         with self.plan.side_by_side("attention"):

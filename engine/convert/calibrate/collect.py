@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil
 
 from engine.config import EngineConfig
 from engine.convert.calibrate.importance import ImportanceMatrix, TensorInputs
-from engine.convert.calibrate.likelihood import log_likelihoods
 from engine.convert.calibrate.passages import PASSAGE_TOKENS, passages
-from engine.engine import Engine
-from engine.gguf import GGUFReader
+from engine.convert.likelihood import of_tokens
+from engine.convert.streaming import LayerSource, Reading, layer_source
+from engine.convert.streaming.layers import BUDGET_BYTES
+from engine.kernels.library import load_library
+from engine.kernels.tiers import choose_tier
+from engine.tokenizer import Tokenizer
 
 Progress = Callable[[int, int], None]
-
-_EXPERTS_SHARE = 0.5  # of the memory that is available
-_LONE = re.compile(r"\.ffn_(?:gate|up|down)\.\d+\.weight$")  # an expert in a tensor of its own
 
 
 def reading_config(n_tokens: int = PASSAGE_TOKENS, **changes: Any) -> EngineConfig:
@@ -39,43 +38,64 @@ def reading_config(n_tokens: int = PASSAGE_TOKENS, **changes: Any) -> EngineConf
     )
 
 
-def expert_cache(path: str | os.PathLike[str], n_models: int = 1) -> int | None:
-    """Bytes of experts that may be in memory for one of `n_models` models; None where all fit well."""
-    with GGUFReader.open(path) as reader:
-        n_bytes = sum(t.n_bytes for t in reader.tensors.values() if len(t.shape) == 3 or _LONE.search(t.name))
-    room = int(psutil.virtual_memory().available * _EXPERTS_SHARE) // n_models
-    return None if n_bytes <= room else room
+def passages_for(
+    source: LayerSource, texts: Mapping[str, str], passage_tokens: int, n_most: int | None
+) -> tuple[list[list[int]], int]:
+    """`texts` in the model's tokens, and how many of them a passage has: no more than its context takes.
+
+    Raises InvalidRequestError for too little text, TokenizerError.
+    """
+    passage_tokens = min(passage_tokens, source.training_context - 1)
+    tokenizer = Tokenizer.from_metadata(source.metadata, load_library(choose_tier()))
+    return passages(tokenizer, texts, n_tokens=passage_tokens, n_most=n_most), passage_tokens
 
 
 def calibrate(
-    path: str | os.PathLike[str],
+    source: str | os.PathLike[str] | LayerSource,
     texts: Mapping[str, str],
     *,
     n_most: int | None = None,
     passage_tokens: int = PASSAGE_TOKENS,
     expert_cache_bytes: int | None = None,
+    budget_bytes: int = BUDGET_BYTES,
+    folder: Path | None = None,
     progress: Progress | None = None,
 ) -> ImportanceMatrix:
-    """Read `texts` (name -> text) with the GGUF model at `path`, best one of F32, F16, BF16 or Q8_0.
+    """Read `texts` (name -> text) with the GGUF model at `source`, best one of F32, F16, BF16 or Q8_0, or its layers.
 
-    At most `n_most` passages. `expert_cache_bytes`: for experts in memory; None: as much as there is room for.
-    `progress(done, all)` is told after each passage, and may raise to end the work. Raises
-    what Engine.open raises, and InvalidRequestError for too little text.
+    At most `n_most` passages. In memory are layers of at most `budget_bytes`, or one, and with `expert_cache_bytes` not
+    more of experts; what is between layers is in a file in `folder`. `progress(done, all)` may raise to end the work.
+    Raises what Engine.open raises, and InvalidRequestError for too little text.
     """
-    config = reading_config(
-        passage_tokens, expert_cache_bytes=expert_cache_bytes or expert_cache(path), measures_inputs=True
-    )
-    with Engine.open(path, config) as engine:
-        passage_tokens = min(passage_tokens, engine.config.context_length - 1)
-        chosen = passages(engine.tokenizer, texts, n_tokens=passage_tokens, n_most=n_most)
-        likelihoods = []
-        for done, ids in enumerate(chosen, 1):
-            likelihoods.append(log_likelihoods(engine.logits(ids), ids))
-            if progress:
-                progress(done, len(chosen))
+    layers = layer_source(source)
+    chosen, passage_tokens = passages_for(layers, texts, passage_tokens, n_most)
+    config = reading_config(passage_tokens, expert_cache_bytes=expert_cache_bytes, measures_inputs=True)
+    with Reading(layers, chosen, config, folder=folder, budget_bytes=budget_bytes) as reading:
+        counter = Counter(reading.n_steps + len(chosen), progress)
+        reading.run(counter.one_more)
+        likelihoods = list[Any]()
+        with reading.output() as output:
+            for index, ids in enumerate(chosen):
+                rows = 0
+                for log_p in output.log_probabilities(index):
+                    likelihoods.append(of_tokens(log_p, ids[rows : rows + len(log_p) + 1]))
+                    rows += len(log_p)
+                counter.one_more()
         tensors = {
             name: TensorInputs(inputs.sums, inputs.counts.astype(np.float32))
-            for name, inputs in engine.input_sums().items()
+            for name, inputs in reading.input_sums.items()
         }
     perplexity = float(np.exp(-np.concatenate(likelihoods).mean()))
     return ImportanceMatrix(tensors, tuple(texts), len(chosen), passage_tokens, perplexity)
+
+
+class Counter:
+    """Tells `progress(done, all)` each time that one more of `n` is done."""
+
+    def __init__(self, n: int, progress: Progress | None) -> None:
+        self._n, self._progress, self._done = n, progress, 0
+
+    def one_more(self) -> None:
+        self._done += 1
+        if self._progress is not None:
+            self._progress(self._done, self._n)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from engine.convert.calibrate.collect import expert_cache, reading_config
-from engine.convert.calibrate.likelihood import log_probabilities, of_tokens
+from engine.convert.calibrate.collect import Counter, passages_for, reading_config
 from engine.convert.calibrate.passages import PASSAGE_TOKENS, passages
+from engine.convert.likelihood import log_probabilities
+from engine.convert.proof.figures import Figures
 from engine.convert.proof.record import Proof
+from engine.convert.streaming import LayerSource, Reading, layer_source
+from engine.convert.streaming.layers import BUDGET_BYTES
 from engine.engine import Engine
 from engine.errors import ModelFormatError
 
@@ -24,28 +28,47 @@ _ROWS_AT_ONCE = 64  # of logits, in float64
 
 
 def compare(
-    source: str | os.PathLike[str],
-    model: str | os.PathLike[str],
+    source: str | os.PathLike[str] | LayerSource,
+    model: str | os.PathLike[str] | LayerSource,
     texts: Mapping[str, str],
     *,
     n_most: int = _PASSAGES,
     passage_tokens: int = PASSAGE_TOKENS,
     top_k: int | None = None,
+    budget_bytes: int = BUDGET_BYTES,
+    folder: Path | None = None,
     progress: Progress | None = None,
 ) -> Proof:
-    """Run both GGUF models over at most `n_most` passages of `texts`.
+    """Read at most `n_most` passages of `texts` with both models, which are GGUF files or a conversion's layers.
 
-    Both are open at once, and read a passage at a time, layer by layer; experts that do not fit into memory are read
-    from the files again for each passage. `top_k`: of `model`, instead of its own. Raises ModelFormatError if the
+    In memory are layers of one of them, of at most `budget_bytes` or one layer, and as much of logits; what is between
+    layers is in files in `folder`. `top_k`: of `model`, instead of its own. Raises ModelFormatError if the
     vocabularies differ, and what Engine.open raises.
     """
+    first, second = layer_source(source), layer_source(model)
+    check_vocabularies(first.name, first.n_vocab, second.name, second.n_vocab)
+    passage_tokens = min(passage_tokens, second.training_context - 1)
+    chosen, passage_tokens = passages_for(first, texts, passage_tokens, n_most)
     with (
-        Engine.open(source, reading_config(passage_tokens, expert_cache_bytes=expert_cache(source, 2))) as first,
-        Engine.open(
-            model, reading_config(passage_tokens, expert_cache_bytes=expert_cache(model, 2), top_k=top_k)
-        ) as second,
+        Reading(first, chosen, reading_config(passage_tokens), folder=folder, budget_bytes=budget_bytes) as expected,
+        Reading(
+            second, chosen, reading_config(passage_tokens, top_k=top_k), folder=folder, budget_bytes=budget_bytes
+        ) as found,
     ):
-        return compare_engines(first, second, texts, n_most=n_most, passage_tokens=passage_tokens, progress=progress)
+        counter = Counter(expected.n_steps + found.n_steps + len(chosen), progress)
+        expected.run(counter.one_more)
+        found.run(counter.one_more)
+        figures = Figures()
+        for group in _groups(chosen, 4 * first.n_vocab, budget_bytes):
+            with expected.output() as output:
+                distributions = [np.concatenate(list(output.log_probabilities(index))) for index in group]
+            with found.output() as output:
+                for index, p in zip(group, distributions, strict=True):
+                    figures.add(chosen[index], p, output.log_probabilities(index))
+                    counter.one_more()
+        for before, after in zip(expected.experts, found.experts, strict=True):
+            figures.add_routes(before, after)
+    return figures.proof(first.name, texts)
 
 
 def compare_engines(
@@ -57,52 +80,40 @@ def compare_engines(
     passage_tokens: int = PASSAGE_TOKENS,
     progress: Progress | None = None,
 ) -> Proof:
-    """`compare` for models that are open, with `reading_config`."""
-    if source.info.n_vocab != model.info.n_vocab:
-        raise ModelFormatError(
-            f"{source.info.path.name} has {source.info.n_vocab:,} tokens, {model.info.path.name} has "
-            f"{model.info.n_vocab:,}: they are no two files of one model."
-        )
+    """`compare` for models that are open whole, with `reading_config`."""
+    check_vocabularies(source.info.path.name, source.info.n_vocab, model.info.path.name, model.info.n_vocab)
     passage_tokens = min(passage_tokens, source.config.context_length - 1, model.config.context_length - 1)
     chosen = passages(source.tokenizer, texts, n_tokens=passage_tokens, n_most=n_most)
-    divergences, agreements, routes = list[Array](), list[Array](), list[Array]()
-    likelihoods: tuple[list[Array], list[Array]] = ([], [])
+    figures = Figures()
     for done, ids in enumerate(chosen, 1):
         expected, found = source.evaluate(ids), model.evaluate(ids)
-        p, q = log_probabilities(expected.logits), log_probabilities(found.logits)
-        divergences.append(_divergence(p, q))
-        agreements.append(p.argmax(-1) == q.argmax(-1))
-        for kept, log_p in zip(likelihoods, (p, q), strict=True):
-            kept.append(of_tokens(log_p, ids))
-        if expected.experts.shape == found.experts.shape and expected.experts.size:
-            routes.append(_shared_choices(expected.experts, found.experts))
+        figures.add(ids, log_probabilities(expected.logits), _blocks(log_probabilities(found.logits)))
+        figures.add_routes(expected.experts, found.experts)
         if progress:
             progress(done, len(chosen))
-    divergence = np.concatenate(divergences)
-    source_perplexity, perplexity = (float(np.exp(-np.concatenate(kept).mean())) for kept in likelihoods)
-    return Proof(
-        source=source.info.path.name,
-        text=", ".join(texts),
-        n_tokens=len(divergence),
-        source_perplexity=source_perplexity,
-        perplexity=perplexity,
-        divergence=max(float(divergence.mean()), 0.0),
-        divergence_99=max(float(np.quantile(divergence, 0.99)), 0.0),
-        top_agreement=float(np.concatenate(agreements).mean()),
-        route_agreement=tuple(np.concatenate(routes, 1).mean(1).tolist()) if routes else (),
-    )
+    return figures.proof(source.info.path.name, texts)
 
 
-def _divergence(p: Array, q: Array) -> Array:
-    """KL(p || q) of each row of log probabilities (n, n_vocab): (n,) float64."""
-    rows = []
-    for first in range(0, len(p), _ROWS_AT_ONCE):
-        mine, other = (x[first : first + _ROWS_AT_ONCE].astype(np.float64) for x in (p, q))
-        rows.append((np.exp(mine) * (mine - other)).sum(-1))
-    return np.concatenate(rows)
+def check_vocabularies(source: str, n_source: int, model: str, n_model: int) -> None:
+    """Raise ModelFormatError if two models have vocabularies of different sizes."""
+    if n_source != n_model:
+        raise ModelFormatError(
+            f"{source} has {n_source:,} tokens, {model} has {n_model:,}: they are no two files of one model."
+        )
 
 
-def _shared_choices(expected: Array, found: Array) -> Array:
-    """For experts (n_layers, n_tokens, top_k): the share of the choices that are common, (n_layers, n_tokens)."""
-    common = (expected[..., :, None] == found[..., None, :]).any(-1)
-    return np.asarray(common.mean(-1))
+def _groups(chosen: Sequence[Sequence[int]], row_bytes: int, most_bytes: int) -> Iterator[list[int]]:
+    """Passages whose logits fit into `most_bytes` together; at least one of them."""
+    group, n_bytes = list[int](), 0
+    for index, ids in enumerate(chosen):
+        if group and n_bytes + len(ids) * row_bytes > most_bytes:
+            yield group
+            group, n_bytes = [], 0
+        group.append(index)
+        n_bytes += len(ids) * row_bytes
+    yield group
+
+
+def _blocks(rows: Array) -> Iterator[Array]:
+    for first in range(0, len(rows), _ROWS_AT_ONCE):
+        yield rows[first : first + _ROWS_AT_ONCE]

@@ -10,7 +10,7 @@ import pytest
 
 from engine import Engine
 from engine.convert.calibrate import calibrate, passages, write_importance
-from engine.convert.calibrate.likelihood import log_likelihoods, log_probabilities
+from engine.convert.likelihood import log_probabilities, of_tokens
 from engine.convert.proof import compare
 from engine.errors import InvalidRequestError
 from engine.gguf import GGUFReader
@@ -26,7 +26,7 @@ def test_every_matrix_gets_weights_that_fit_it(name: str) -> None:
     importance = calibrate(
         model_path(name), TEXTS, n_most=3, passage_tokens=64, progress=lambda done, n: told.append((done, n))
     )
-    assert told == [(1, 3), (2, 3), (3, 3)]
+    assert told == [(done, 6) for done in range(1, 7)]  # each passage through the layers, then the output
     assert importance.perplexity is not None
     assert importance.perplexity > 1
     with GGUFReader.open(model_path(name)) as reader:
@@ -86,5 +86,5 @@ def test_likelihoods_are_those_of_the_tokens_that_came() -> None:
     logits = np.random.default_rng(0).standard_normal((5, 11), np.float32) * 9
     ids = [1, 3, 5, 7, 9]
     p = np.exp(logits.astype(float)) / np.exp(logits.astype(float)).sum(-1, keepdims=True)
-    np.testing.assert_allclose(log_likelihoods(logits, ids), np.log(p[range(4), ids[1:]]), rtol=1e-5)
+    np.testing.assert_allclose(of_tokens(log_probabilities(logits), ids), np.log(p[range(4), ids[1:]]), rtol=1e-5)
     np.testing.assert_allclose(np.exp(log_probabilities(logits)).sum(-1), 1, rtol=1e-5)

@@ -17,11 +17,6 @@ def log_probabilities(logits: Floats) -> Floats:
     return shifted
 
 
-def log_likelihoods(logits: Floats, ids: Sequence[int]) -> npt.NDArray[np.float64]:
-    """Of ids[1:], given the logits (n_tokens, n_vocab) after every token: (n_tokens - 1,) float64."""
-    return of_tokens(log_probabilities(logits), ids)
-
-
 def of_tokens(log_p: Floats, ids: Sequence[int]) -> npt.NDArray[np.float64]:
     """The entries of ids[1:] in log probabilities (n_tokens, n_vocab)."""
     return np.asarray(log_p[np.arange(len(ids) - 1), np.asarray(ids[1:])], np.float64)
