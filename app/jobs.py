@@ -192,7 +192,10 @@ class Job:
         if not samples:
             return None
         newest_s, newest = samples[-1]
-        oldest_s, oldest = next(sample for sample in samples if newest_s - sample[0] <= _RATE_WINDOW_S)
+        first = next(number for number, sample in enumerate(samples) if newest_s - sample[0] <= _RATE_WINDOW_S)
+        if first == len(samples) - 1 and first:  # reports are rare: the one before is the best there is
+            first -= 1
+        oldest_s, oldest = samples[first]
         return (newest - oldest) / (newest_s - oldest_s) if newest_s > oldest_s else None
 
     def _notify(self) -> None:

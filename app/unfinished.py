@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import logging
-import os
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
-from app import paths
-
-logger = logging.getLogger(__name__)
-
-_FILE = "conversion.json"
+from app.remembered import Remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,33 +20,24 @@ class ConversionRequest:
     name: str | None = None
 
 
+_remembered = Remembered(ConversionRequest, "conversion.json")
+
+
 def remember(request: ConversionRequest) -> None:
-    """Write down what is about to be done."""
-    path = _path()
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(json.dumps(asdict(request), ensure_ascii=False), encoding="utf-8")
-    temporary.replace(path)
+    """Write down what is about to be done. Raises OSError."""
+    _remembered.remember(request)
 
 
 def forget() -> None:
     """The conversion has come to an end of its own."""
-    _path().unlink(missing_ok=True)
+    _remembered.forget()
 
 
 def unfinished() -> ConversionRequest | None:
     """The conversion that was interrupted; None if there is none, or it cannot be taken up any more."""
-    try:
-        values = json.loads(_path().read_text(encoding="utf-8"))
-        request = ConversionRequest(**values)
-        kinds = {"source": str, "target": str, "type_key": str, "router": str, "top_k": int, "name": str}
-        if not all(value is None or isinstance(value, kinds[key]) for key, value in values.items()):
-            raise TypeError(f"values of other kinds than expected: {values}")
-        return request if Path(request.source).exists() and not Path(request.target).exists() else None
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, TypeError) as error:
-        logger.warning("%s is left out: %s", _path(), error)
-        return None
+    request = _remembered.recall()
+    is_usable = request is not None and Path(request.source).exists() and not Path(request.target).exists()
+    return request if is_usable else None
 
 
 def left_overs(target: Path) -> list[Path]:
@@ -73,7 +57,3 @@ def discard(request: ConversionRequest) -> None:
 
 def _is_left_over(name: str, target_name: str) -> bool:
     return name.startswith(f".{target_name}.") and name.endswith(".part")
-
-
-def _path() -> Path:
-    return paths.data_dir() / _FILE

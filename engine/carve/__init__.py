@@ -9,8 +9,9 @@ With all routed experts chosen the result computes what the dense model does, up
 
 from engine.carve.activations import observe
 from engine.carve.dense import check_dense
-from engine.carve.measure import Loss, measure
+from engine.carve.measure import measure
 from engine.carve.options import Carving
+from engine.carve.record import Loss, loss_keys, losses_of
 from engine.carve.write import write_carved
 
-__all__ = ["Carving", "Loss", "check_dense", "measure", "observe", "write_carved"]
+__all__ = ["Carving", "Loss", "check_dense", "loss_keys", "losses_of", "measure", "observe", "write_carved"]

@@ -40,8 +40,8 @@ def test_the_table_is_shown_and_kept_in_the_file(
     assert said.count("in the file") == 1
     with GGUFReader.open(target) as reader:
         assert reader.metadata["deepseek.expert_used_count"] == 4
-        assert reader.metadata["colibri.carve.top_k"].tolist() == [6, 5, 4]
-        assert len(reader.metadata["colibri.carve.divergence"]) == 3
+        assert reader.metadata["colibri.carve.top_k"].tolist() == [6, 5, 4, 3, 2, 1]
+        assert len(reader.metadata["colibri.carve.divergence"]) == 6
     assert list(tmp_path.iterdir()) == [target]
     with pytest.raises(CarvingError, match="--replace"):
         run(dense, "-o", target, *ARGUMENTS)

@@ -118,6 +118,20 @@ def test_rate_and_time_left_follow_from_the_reports() -> None:
     Job("copy").run_blocking(work)
 
 
+def test_steps_that_take_longer_than_the_window_give_a_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, 20.0, 40.0])
+    monkeypatch.setattr("app.jobs.time.monotonic", lambda: next(clock))
+
+    def work(job: Job) -> None:
+        job.report("measuring", fraction=0.0)
+        assert job.seconds_left is None
+        job.report(fraction=0.25)
+        job.report(fraction=0.5)
+        assert job.seconds_left == pytest.approx(40.0)
+
+    Job("measure").run_blocking(work)
+
+
 def test_a_new_phase_forgets_the_figures_of_the_last() -> None:
     def work(job: Job) -> None:
         job.report("one", done_bytes=10, total_bytes=10)

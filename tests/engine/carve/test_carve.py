@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from engine import Engine, EngineConfig
-from engine.carve import Carving, check_dense, measure, observe, write_carved
-from engine.carve.measure import loss_keys
+from engine.carve import Carving, Loss, check_dense, loss_keys, losses_of, measure, observe, write_carved
 from engine.errors import InvalidRequestError, UnsupportedModelError
 from engine.gguf import GGUFReader, dequantise
+from engine.gguf.amend import amend
 from tests.engine.compact import LLAMA, MIXTRAL, QWEN3_MOE, model_path
 from tests.support.dense_model import write_dense_model
 
@@ -79,7 +79,7 @@ def test_the_gguf_package_reads_it_with_its_keys(carved: Path) -> None:
 
 
 def test_fewer_experts_lose_more(dense: Path, carved: Path) -> None:
-    told: list[int] = []
+    told: list[float] = []
     losses = measure(dense, carved, TEXTS, (6, 5, 1), n_shared=2, n_most=1, progress=told.append)
     assert told == [1, 2, 3]
     assert [loss.feed_forward_share for loss in losses] == [1, 7 / 8, 3 / 8]
@@ -89,6 +89,32 @@ def test_fewer_experts_lose_more(dense: Path, carved: Path) -> None:
     keys = loss_keys(losses, 6)
     assert keys["colibri.carve.is_demonstration"] is all_of_them.is_demonstration
     assert keys["colibri.carve.top_k"] == [6, 5, 1]
+
+
+def test_the_table_is_read_from_a_file_as_it_was_measured(carved: Path, tmp_path: Path) -> None:
+    table = (Loss(6, 1.0, 10.5, 10.25, 0.0, 1.0), Loss(3, 0.625, 14.0, 10.25, 0.5, 0.75))
+    path = tmp_path / "moe.gguf"
+    path.write_bytes(carved.read_bytes())
+    amend(path, loss_keys(table, 3))
+    with GGUFReader.open(path) as reader:
+        assert losses_of(reader.metadata) == table
+        assert reader.metadata["colibri.carve.is_demonstration"] is True
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"colibri.carve.perplexity": np.array([1.0], np.float32)},
+        {"colibri.carve.divergence": np.array([np.nan, 0.0], np.float32)},
+        {"colibri.carve.top_agreement": "high"},
+        {"colibri.carve.source_perplexity": -1.0},
+    ],
+)
+def test_a_table_whose_figures_cannot_be_counts_as_none(damage: dict[str, object]) -> None:
+    table = (Loss(6, 1.0, 10.5, 10.25, 0.0, 1.0), Loss(3, 0.625, 14.0, 10.25, 0.5, 0.75))
+    keys = {**loss_keys(table, 3), "colibri.carve.top_k": np.array([6, 3], np.int32)}
+    assert losses_of(keys) == table
+    assert losses_of({**keys, **damage}) == () and losses_of({}) == ()
 
 
 @pytest.mark.parametrize(
