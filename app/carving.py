@@ -16,9 +16,10 @@ from app.calibration import calibration_texts, sample_texts
 from app.carving_request import PASSAGES, CarvingRequest, discard
 from app.jobs import Job
 from app.locks import FileLock
+from app.target_errors import TargetError, check_folder, is_there, not_written
 from engine.carve import Carving, Loss, check_dense, loss_keys, measure, observe, write_carved
 from engine.carve.dense import Sizes
-from engine.errors import ColibriError, FileInUseError
+from engine.errors import FileInUseError
 from engine.gguf import GGUFReader
 from engine.gguf.amend import amend
 
@@ -33,10 +34,6 @@ READING, SPLITTING, MEASURING, WRITING = (
 _SPARE_BYTES = 50 << 20
 _MOST_MEASURED = 16
 _MODEL, _LOSSES, _REQUEST, _LOCK = "model.gguf", "losses.json", "request.json", "lock"
-
-
-class CarvingError(ColibriError):
-    """A model that cannot be written where it should."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +115,11 @@ def try_carving(job: Job, request: CarvingRequest, *, replace_file: bool = False
 
 
 def keep(job: Job, trial: Trial, top_k: int, *, replace_file: bool = False) -> Path:
-    """Move a trial to its target, with the table and the chosen number in the file. Raises CarvingError."""
+    """Move a trial to its target, with the table and the chosen number in the file. Raises TargetError."""
     request, target = trial.request, Path(trial.request.target)
     job.report(WRITING, done_bytes=0, total_bytes=trial.path.stat().st_size)
     if target.exists() and not replace_file:
-        raise _is_there(target)
+        raise is_there(target)
     with GGUFReader.open(trial.path) as reader:
         architecture = str(reader.metadata["general.architecture"])
         name = request.name or str(reader.metadata["general.name"]).removesuffix(" (carved)")
@@ -142,9 +139,7 @@ def keep(job: Job, trial: Trial, top_k: int, *, replace_file: bool = False) -> P
         )
         trial.path.replace(target)
     except OSError as error:
-        raise CarvingError(
-            f"{target}: the file could not be written: {error.strerror}. Free some space, or choose another folder."
-        ) from error
+        raise not_written(target, error) from error
     discard(request)
     return target
 
@@ -166,10 +161,7 @@ def _split(job: Job, request: CarvingRequest, carving: Carving, sizes: Sizes, pa
     try:
         write_carved(request.source, path, inputs, chosen, lambda done, _n: _report(job, done, sizes.n_layers))
     except OSError as error:
-        raise CarvingError(
-            f"{path.parent}: the file could not be written: {error.strerror}. Free some space, or choose another "
-            "folder."
-        ) from error
+        raise not_written(path, error) from error
 
 
 def _report(job: Job, done: float, n: int) -> None:
@@ -192,19 +184,10 @@ def _check(request: CarvingRequest, carving: Carving, *, replace_file: bool) -> 
         carving.check(sizes.n_feed_forward, sizes.n_layers)
         n_bytes = 2 * reader.file_bytes
     if target.exists() and not replace_file:
-        raise _is_there(target)
+        raise is_there(target)
     folder = next(parent for parent in target.absolute().parents if parent.is_dir())
-    free_bytes = shutil.disk_usage(folder).free
-    if free_bytes < 2 * n_bytes + _SPARE_BYTES:
-        raise CarvingError(
-            f"{folder}: expected {(2 * n_bytes + _SPARE_BYTES) / 1e9:.2f} GB of free disk, found "
-            f"{free_bytes / 1e9:.2f}. Free some, or choose a folder on another disk."
-        )
+    check_folder(folder, 2 * n_bytes + _SPARE_BYTES)
     return sizes
-
-
-def _is_there(target: Path) -> CarvingError:
-    return CarvingError(f"{target}: the file is there already. Choose another name, or say --replace.")
 
 
 @contextmanager
@@ -216,7 +199,7 @@ def _held(request: CarvingRequest) -> Iterator[None]:
         lock = FileLock(folder / _LOCK)
         is_free = lock.try_acquire()
     except OSError as error:
-        raise CarvingError(
+        raise TargetError(
             f"{folder.parent}: this folder cannot be written to ({error.strerror}). Choose another one."
         ) from error
     if not is_free:

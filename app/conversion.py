@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from app.jobs import Job
+from app.target_errors import TargetError, check_folder, is_there, not_written
 from app.verification import Verification, verify
 from engine.convert import ConversionOptions, ConversionPlan, Mixture, is_model_file, planned, write_gguf
 from engine.convert.quantise import prepare
-from engine.errors import ColibriError
 from engine.gguf import TensorType
 
 SPARE_BYTES = 50 << 20  # what must stay free on the disk, the file's header included
 
 _PART = re.compile(r"-\d{5}-of-\d{5}$")  # of a split file's name
-
-
-class ConversionError(ColibriError):
-    """A conversion that cannot be written where it should."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +62,7 @@ def convert(
         try:
             path = write_gguf(plan, target, progress)
         except OSError as error:
-            raise ConversionError(
-                f"{target}: the file could not be written: {error.strerror}. Free some space, or choose another folder."
-            ) from error
+            raise not_written(target, error) from error
         return Converted(plan, path, _verified(job, plan, path) if verified else None)
 
 
@@ -99,15 +91,7 @@ def default_target(source: Path, plan: ConversionPlan) -> Path:
 
 def _check_target(target: Path, plan: ConversionPlan, *, replace: bool) -> None:
     if target.is_dir():
-        raise ConversionError(f"{target}: expected the name of a file to write, found a folder. Name the file too.")
+        raise TargetError(f"{target}: expected the name of a file to write, found a folder. Name the file too.")
     if target.exists() and not replace:
-        raise ConversionError(f"{target}: the file is there already. Choose another name, or say --replace.")
-    folder = nearest_folder(target)
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise ConversionError(f"{folder}: this folder cannot be written to. Choose another one.")
-    free_bytes = shutil.disk_usage(folder).free
-    if free_bytes < plan.n_bytes + SPARE_BYTES:
-        raise ConversionError(
-            f"{folder}: expected {(plan.n_bytes + SPARE_BYTES) / 1e9:.2f} GB of free disk, found "
-            f"{free_bytes / 1e9:.2f}. Free some, or choose a folder on another disk."
-        )
+        raise is_there(target)
+    check_folder(nearest_folder(target), plan.n_bytes + SPARE_BYTES)

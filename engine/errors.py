@@ -11,8 +11,20 @@ class ModelFormatError(ColibriError):
     """A file is not what it claims to be: damaged, truncated, foreign, or contradicting itself."""
 
 
+class MissingFileError(ModelFormatError):
+    """A part of a model that is not where it should be, or cannot be read."""
+
+
+class ContradictionError(ModelFormatError):
+    """Parts of a model that do not belong together, as a config.json and weights of other sizes."""
+
+
 class UnsupportedModelError(ColibriError):
     """A sound file that this version cannot run: an unknown architecture, tensor type or tokenizer."""
+
+
+class UnsafeFileError(UnsupportedModelError):
+    """A file that could run code or reach outside its folder; it is not opened."""
 
 
 class TokenizerError(ColibriError):

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from engine.convert.configuration import Configuration
 from engine.convert.json_files import read_json
 from engine.convert.safetensors import StoredTensor, read_header
-from engine.errors import ModelFormatError, UnsupportedModelError
+from engine.errors import ContradictionError, MissingFileError, ModelFormatError, UnsafeFileError
 
 _INDEX = "model.safetensors.index.json"
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
@@ -57,17 +57,15 @@ class Checkpoint:
 
         The folder may have one file, shards with an index, shards without one, or experts in folders of their own
         (`experts/expert_N/`). Raises ModelFormatError for what is damaged, incomplete or contradicts itself,
-        UnsupportedModelError for pickles and unknown types.
+        UnsafeFileError for pickles, UnsupportedModelError for unknown types.
         """
         chosen = Path(path)
         folder = chosen if chosen.is_dir() else chosen.parent
         if chosen.suffix in _PICKLES:
-            raise UnsupportedModelError(
-                f"{chosen}: expected safetensors, found a {chosen.suffix} file. {_PICKLE_ADVICE}"
-            )
+            raise UnsafeFileError(f"{chosen}: expected safetensors, found a {chosen.suffix} file. {_PICKLE_ADVICE}")
         values = read_json(folder / "config.json")
         if values is None:
-            raise ModelFormatError(
+            raise MissingFileError(
                 f"{folder}: expected the model's config.json there, found none. "
                 "Download it too: without it the tensors have no meaning."
             )
@@ -85,7 +83,7 @@ class Checkpoint:
             try:
                 n_read = os.preadv(self._descriptor(tensor.path), [view[done:]], tensor.offset + first_byte + done)
             except OSError as error:
-                raise ModelFormatError(
+                raise MissingFileError(
                     f"{tensor.path}: tensor {tensor.name!r} cannot be read: {error.strerror}."
                 ) from error
             if not n_read:
@@ -132,8 +130,8 @@ def _read_folder(folder: Path) -> dict[str, StoredTensor]:
         return tensors
     pickles = sorted(path.name for path in folder.iterdir() if path.suffix in _PICKLES)
     if pickles:
-        raise UnsupportedModelError(f"{folder}: expected safetensors files, found {pickles[0]}. {_PICKLE_ADVICE}")
-    raise ModelFormatError(f"{folder}: expected safetensors files there, found none. Download the model's weights too.")
+        raise UnsafeFileError(f"{folder}: expected safetensors files, found {pickles[0]}. {_PICKLE_ADVICE}")
+    raise MissingFileError(f"{folder}: expected safetensors files there, found none. Download the model's weights too.")
 
 
 def _read_shards(folder: Path, index: dict[str, object]) -> dict[str, StoredTensor]:
@@ -151,19 +149,19 @@ def _read_shards(folder: Path, index: dict[str, object]) -> dict[str, StoredTens
                 "Such a name may be an attack: get the model from a source that you trust."
             )
         if not (folder / shard).is_file():
-            raise ModelFormatError(
+            raise MissingFileError(
                 f"{folder}: expected the shard {shard}, which the index names, found no such file. Download it."
             )
         headers[shard] = read_header(folder / shard)
     for name, shard in weight_map.items():
         if name not in headers[shard]:
-            raise ModelFormatError(
+            raise ContradictionError(
                 f"{folder / shard}: expected tensor {name!r}, which the index places there, found none of that name. "
                 "Index and shards are of different versions: download both again."
             )
     unnamed = [name for header in headers.values() for name in header if name not in weight_map]
     if unnamed:
-        raise ModelFormatError(
+        raise ContradictionError(
             f"{where}: expected every tensor of the shards, found no entry for {unnamed[0]!r}. "
             "Index and shards are of different versions: download both again."
         )
@@ -173,7 +171,7 @@ def _read_shards(folder: Path, index: dict[str, object]) -> dict[str, StoredTens
 def _merge(tensors: dict[str, StoredTensor], more: Mapping[str, StoredTensor]) -> None:
     for name, tensor in more.items():
         if name in tensors:
-            raise ModelFormatError(
+            raise ContradictionError(
                 f"{tensor.path}: expected each tensor in one file, found {name!r} also in {tensors[name].path}. "
                 "The folder holds more than one copy of the model: remove one."
             )

@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.convert.model_map import ModelMap
 from engine.convert.sizes import Size
-from engine.errors import ModelFormatError, UnsupportedModelError
+from engine.errors import ContradictionError, UnsupportedModelError
 from engine.gguf.value_types import ValueType
 
 EXPERT_COUNT = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
@@ -130,7 +130,7 @@ def expert_count(m: ModelMap) -> Size:
     n_experts = m.config.size(EXPERT_COUNT)
     wanted = m.options.expert_count
     if wanted is not None and wanted != n_experts:
-        raise ModelFormatError(
+        raise ContradictionError(
             f"{m.config.path}: {wanted} experts were asked for, but the checkpoint has {n_experts.described}. "
             "Leave the number out, or choose the checkpoint that has it."
         )
@@ -144,7 +144,7 @@ def expert_keys(m: ModelMap, top_k: int | None = None) -> Size:
     if used is None:
         used = m.config.size(TOP_K) if top_k is None else top_k
     if not 1 <= used <= n_experts:
-        raise ModelFormatError(
+        raise ContradictionError(
             f"{m.config.path}: expected 1 to {n_experts} experts for a token ({n_experts.described}), found {used}."
         )
     m.key("expert_count", n_experts)

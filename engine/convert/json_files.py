@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from engine.errors import ModelFormatError
+from engine.errors import MissingFileError, ModelFormatError
 
 MAX_JSON_BYTES = 256 * 1024 * 1024  # the largest tokenizer.json in use has some 40 MB
 
@@ -22,7 +22,8 @@ def read_text(path: Path) -> str | None:
             raise ModelFormatError(f"{path}: expected at most {MAX_JSON_BYTES:,} bytes, found {n_bytes:,}.")
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ModelFormatError(
+        kind = MissingFileError if isinstance(error, OSError) else ModelFormatError
+        raise kind(
             f"{path}: expected a text file in UTF-8 that can be read, found: {error}. Download it again."
         ) from error
 

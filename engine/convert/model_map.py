@@ -21,7 +21,7 @@ from engine.convert.safetensors import StoredTensor
 from engine.convert.sizes import Size, describe_shape
 from engine.convert.stored import FLOAT_TYPES, PackedRows, Stored
 from engine.convert.tensor_plan import TensorPlan
-from engine.errors import ModelFormatError, UnsupportedModelError
+from engine.errors import ContradictionError, ModelFormatError, UnsupportedModelError
 from engine.gguf.tensor_types import TensorType
 from engine.gguf.value_types import ValueType
 
@@ -97,14 +97,14 @@ class ModelMap:
         """The checkpoint's tensor of that name, now taken; ModelFormatError if it is missing or of another shape."""
         tensor = self.checkpoint.tensors.get(source)
         if tensor is None:
-            raise ModelFormatError(
+            raise ContradictionError(
                 f"{self.checkpoint.folder}: expected the tensor {source} of shape {describe_shape(shape)}, which "
                 f"{self._because(source)}, found none of that name. The checkpoint is incomplete, or its config.json "
                 "belongs to another model: download both again."
             )
         self._taken.add(source)
         if tensor.shape != tuple(shape):
-            raise ModelFormatError(
+            raise ContradictionError(
                 f"{tensor.path}: expected the shape {describe_shape(shape)} for {source}, as config.json has it, found "
                 f"{tensor.shape}. config.json and weights contradict each other: download both again."
             )
@@ -137,7 +137,7 @@ class ModelMap:
         """A tensor to be written, of `type` or the one that its name and shape call for."""
         plain = tuple(int(dimension) for dimension in shape)
         if math.prod(plain) != matrix.n_rows * matrix.n_columns:
-            raise ModelFormatError(
+            raise ContradictionError(
                 f"{self.checkpoint.folder}: expected {describe_shape(shape)} for {target}, found "
                 f"{matrix.n_rows:,} rows of {matrix.n_columns:,}. config.json and weights contradict each other."
             )

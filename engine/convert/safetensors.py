@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from engine.errors import ModelFormatError, UnsupportedModelError
+from engine.errors import MissingFileError, ModelFormatError, UnsupportedModelError
 from engine.gguf.foreign import name_foreign_file
 
 _LENGTH_BYTES = 8
@@ -88,7 +88,7 @@ def _read_raw_header(path: Path) -> tuple[bytes, int]:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise ModelFormatError(
+        raise MissingFileError(
             f"{path}: expected a safetensors file that can be read, found: {reason}. "
             "Check that the download is complete, and the file's permissions."
         ) from error

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from app.carving import CarvingError, carve
+from app.carving import carve
 from app.commands import carve as command
 from app.jobs import Job, JobCancelledError
+from app.target_errors import TargetError
 from engine.carve import Carving
 from engine.gguf import GGUFReader
 from tests.support.dense_model import write_dense_model
@@ -43,7 +44,7 @@ def test_the_table_is_shown_and_kept_in_the_file(
         assert reader.metadata["colibri.carve.top_k"].tolist() == [6, 5, 4, 3, 2, 1]
         assert len(reader.metadata["colibri.carve.divergence"]) == 6
     assert list(tmp_path.iterdir()) == [target]
-    with pytest.raises(CarvingError, match="--replace"):
+    with pytest.raises(TargetError, match="--replace"):
         run(dense, "-o", target, *ARGUMENTS)
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from app import carving_request
-from app.carving import CarvingError, keep, try_carving, worth_measuring
+from app.carving import keep, try_carving, worth_measuring
 from app.carving_request import CarvingRequest, demonstration, discard
 from app.jobs import Job, JobCancelledError
+from app.target_errors import TargetError
 from engine import Engine, EngineConfig
 from engine.carve import losses_of
 from engine.errors import FileInUseError, InvalidRequestError
@@ -91,7 +92,7 @@ def test_a_carving_under_way_elsewhere_is_left_alone(request_: CarvingRequest) -
 
 def test_what_cannot_be_written_is_refused_before_anything_is_made(request_: CarvingRequest) -> None:
     Path(request_.target).touch()
-    with pytest.raises(CarvingError, match="there already"):
+    with pytest.raises(TargetError, match="there already"):
         run(request_)
     with pytest.raises(InvalidRequestError, match="cannot be cut into 7"):
         run(replace(request_, target=request_.target + "2", n_experts=7))

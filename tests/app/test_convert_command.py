@@ -20,8 +20,9 @@ import pytest
 
 from app import conversion
 from app.commands import convert as command
-from app.conversion import ConversionError, convert
+from app.conversion import convert
 from app.jobs import Job, JobCancelledError
+from app.target_errors import DiskFullError, TargetError
 from engine.convert import ConversionOptions, Mixture
 from engine.convert.calibrate import ImportanceMatrix, TensorInputs, write_importance
 from engine.errors import InvalidRequestError, ModelFormatError
@@ -73,7 +74,7 @@ def test_a_dry_run_writes_nothing(checkpoint: Path, tmp_path: Path, capsys: pyte
 def test_a_file_that_is_there_stays_unless_it_may_be_replaced(checkpoint: Path, tmp_path: Path) -> None:
     target = tmp_path / "model.gguf"
     target.write_text("mine")
-    with pytest.raises(ConversionError, match="there already"):
+    with pytest.raises(TargetError, match="there already"):
         run(checkpoint, "-o", target)
     assert target.read_text() == "mine"
     assert run(checkpoint, "-o", target, "--replace") == 0
@@ -89,20 +90,20 @@ def test_a_contradiction_leaves_the_target_as_it_was(checkpoint: Path, tmp_path:
 
 
 def test_a_folder_as_target_is_refused(checkpoint: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConversionError, match="a folder"):
+    with pytest.raises(TargetError, match="a folder"):
         run(checkpoint, "-o", tmp_path)
 
 
 def test_a_full_disk_is_found_before_writing(checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conversion, "SPARE_BYTES", 1 << 60)
-    with pytest.raises(ConversionError, match="of free disk"):
+    with pytest.raises(DiskFullError, match="of free disk"):
         run(checkpoint, "-o", tmp_path / "model.gguf")
     assert not (tmp_path / "model.gguf").exists()
 
 
 def test_a_disk_that_fills_up_is_named_and_nothing_stays(checkpoint: Path, tmp_path: Path) -> None:
     target = tmp_path / "new" / "model.gguf"
-    with file_size_limit(1 << 20), pytest.raises(ConversionError, match="could not be written"):
+    with file_size_limit(1 << 20), pytest.raises(DiskFullError, match="could not be written"):
         Job("test").run_blocking(lambda job: convert(job, checkpoint, target))
     assert list(target.parent.iterdir()) == []
 

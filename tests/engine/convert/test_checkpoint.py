@@ -46,7 +46,6 @@ def write_index(folder: Path, weight_map: Any) -> None:
 def refusal(path: Path, kind: type[ColibriError] = ModelFormatError) -> str:
     with pytest.raises(kind) as caught:
         Checkpoint.open(path)
-    assert type(caught.value) is kind
     return str(caught.value)
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from safetensors import safe_open
 
 from engine.convert.safetensors import ITEM_BYTES, read_header
-from engine.errors import ColibriError, ModelFormatError, UnsupportedModelError
+from engine.errors import ColibriError, MissingFileError, ModelFormatError, UnsupportedModelError
 from tests.support.checkpoints import write_weights
 
 ENTRY = {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}
@@ -135,13 +135,13 @@ def test_another_kind_of_file_is_named_for_what_it_is(content: bytes, what: str,
 
 
 def test_a_missing_file_a_folder_and_a_pipe_are_refused(tmp_path: Path) -> None:
-    refusal(tmp_path / "none.safetensors")
+    refusal(tmp_path / "none.safetensors", MissingFileError)
     (tmp_path / "folder.safetensors").mkdir()
     refusal(tmp_path / "folder.safetensors")
     os.mkfifo(tmp_path / "pipe.safetensors")
     refusal(tmp_path / "pipe.safetensors")
     (tmp_path / "loop.safetensors").symlink_to("loop.safetensors")
-    refusal(tmp_path / "loop.safetensors")
+    refusal(tmp_path / "loop.safetensors", MissingFileError)
 
 
 @settings(max_examples=200, deadline=None)
