@@ -19,6 +19,7 @@ from tests.reference.numpy_parts import (
     clamped_swiglu,
     frequencies,
     layer_norm,
+    margin,
     rms_norm,
     rotated,
     rotation_scale,
@@ -88,7 +89,7 @@ class NumpyDecoder:
 
     def forward(self, ids: list[int]) -> tuple[Array, Routes | None]:
         """Logits (n_tokens, n_vocab) float64 at every position, and the routes if there are experts."""
-        self.n_tokens, self.routes = len(ids), []
+        self.n_tokens, self.routes, self.margins = len(ids), [], []
         x = self.w["token_embd.weight"][ids] * float(self.key("embedding_scale", 1.0))
         for layer in range(self.n_layers):
             at = f"blk.{layer}."
@@ -103,6 +104,11 @@ class NumpyDecoder:
             return logits, None
         raw, weights, chosen = (np.stack(part) for part in zip(*self.routes, strict=True))
         return logits, make_routes(raw, weights, chosen)
+
+    @property
+    def least_margin(self) -> Array:
+        """(n_tokens,): by how much, at least, a router of the newest text told the chosen from the next best."""
+        return np.min([np.full(self.n_tokens, np.inf), *self.margins], axis=0)
 
     def norm(self, x: Array, name: str) -> Array:
         if f"{name}.bias" in self.w:
@@ -286,6 +292,7 @@ class NumpyDecoder:
         top_k, n_experts = int(self.key("expert_used_count")), raw.shape[-1]
         is_sigmoid = self.traits.scoring == "sigmoid" or int(self.key("expert_gating_func", 0)) == 2
         if self.traits.scoring == "sparse":
+            self.margins += [margin(raw, 1), margin(raw, 2)]
             return sparse_mixer(raw)
         scores = sigmoid(raw) if is_sigmoid else softmax(raw)
         ranked = scores + self.w.get(f"{at}exp_probs_b.bias", 0.0)
@@ -294,8 +301,10 @@ class NumpyDecoder:
             grouped = np.sort(ranked.reshape(len(raw), n_groups, -1), axis=-1)
             best = grouped[..., -2:].sum(-1) if is_sigmoid else grouped[..., -1]
             used = np.argsort(-best, axis=-1, kind="stable")[:, :n_used]
+            self.margins.append(margin(best, n_used))
             group_of = np.arange(n_experts) // (n_experts // n_groups)
             ranked = np.where((group_of == used[..., None]).any(1), ranked, -np.inf)
+        self.margins.append(margin(ranked, top_k))
         chosen = np.argsort(-ranked, axis=-1, kind="stable")[:, :top_k]
         weights = np.take_along_axis(scores, chosen, axis=-1)
         if bool(self.key("expert_weights_norm", self.traits.normalises)):

@@ -96,6 +96,12 @@ def rotation_scale(key: Key) -> float:
     return 1.0
 
 
+def margin(scores: Array, k: int) -> Array:
+    """(n,): the k-th best minus the next of each row of scores (n, m); infinite where there is no next."""
+    falling = -np.sort(-scores, axis=-1)
+    return falling[:, k - 1] - falling[:, k] if k < scores.shape[-1] else np.full(len(scores), np.inf)
+
+
 def sparse_mixer(raw: Array) -> tuple[Array, Array]:
     """PhiMoE's two experts: each the best of what is left, weighed among those whose scores are near it."""
     chosen, weights, left = [], [], raw.copy()

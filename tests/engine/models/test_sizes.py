@@ -68,21 +68,22 @@ def sizes(draw: st.DrawFn, name: str) -> Sizes:
 
 
 @pytest.mark.parametrize("name", sorted(TINY_MODELS))
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_size_and_flag_computes_what_the_file_means(tmp_path: Path, name: str, data: st.DataObject) -> None:
     shape, type = data.draw(sizes(name)), data.draw(st.sampled_from(TYPES))
     path = write_tiny_model(tmp_path / "model.gguf", name, shape, type)
     ids = np.random.default_rng(1).integers(0, shape.n_vocab, data.draw(st.sampled_from([1, 5, 40, 75]))).tolist()
-    expected, routes = NumpyDecoder(path).forward(ids)
+    decoder = NumpyDecoder(path)
+    expected, routes = decoder.forward(ids)
 
     with Engine.open(path, EngineConfig(context_length=128, max_batch_tokens=64, **FLOATS)) as engine:
         found = engine.evaluate(ids)
 
-    is_sure = np.ones(len(ids), bool)
-    if routes is not None:  # where a router's choice is nearly even, either is right, and what follows may differ
-        is_sure = np.logical_and.accumulate((routes.margin > 1e-4).all(0))
-        np.testing.assert_array_equal(found.experts[:, is_sure], routes.idx[:, is_sure])
+    # where a router's choice is nearly even, either is right, and what follows may differ
+    is_sure = np.logical_and.accumulate(decoder.least_margin > 1e-4)
+    if routes is not None:
+        np.testing.assert_array_equal(np.sort(found.experts[:, is_sure]), np.sort(routes.idx[:, is_sure]))
     np.testing.assert_allclose(found.logits[is_sure], expected[is_sure], rtol=LIMIT, atol=LIMIT)
 
 
