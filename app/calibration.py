@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from app.jobs import Job
+from engine.convert import ConversionOptions
 from engine.convert.calibrate import ImportanceMatrix, calibrate, write_importance
+from engine.convert.streaming import open_layers
 from engine.errors import ColibriError
+from engine.gguf.header import MAGIC
 
 TEXTS = Path(__file__).resolve().parent.parent / "resources" / "calibration"
 _CALIBRATION = ("english", "chinese", "code", "conversations")
 _SAMPLE = "sample"
 _MOST_TEXT_BYTES = 64 << 20
+_START_BYTES = 4096  # by which a text is told from numbers
 
 
 class CalibrationError(ColibriError):
@@ -60,3 +66,37 @@ def measure_importance(
     except OSError as error:
         raise CalibrationError(f"{target}: the file could not be written: {error.strerror}.") from error
     return importance
+
+
+def calibrated(
+    job: Job, source: Path, folder: Path, options: ConversionOptions, texts: Mapping[str, str]
+) -> ImportanceMatrix:
+    """Let the checkpoint or GGUF file at `source` read `texts`, layer by layer, by way of files in `folder`.
+
+    options: of the conversion that it is for. Raises ColibriError; JobCancelledError, which leaves nothing.
+    """
+    job.report("calibrating", fraction=0.0)
+
+    def progress(done: int, n: int) -> None:
+        job.check()
+        job.report(fraction=done / n)
+
+    as_published = replace(options, type=None, mixture=None, importance=None)
+    try:
+        with open_layers(source, folder, as_published) as layers:
+            return calibrate(layers, texts, folder=folder, progress=progress)
+    except OSError as error:
+        raise CalibrationError(
+            f"{folder}: what is between two layers could not be kept there: {error.strerror}. Free some space, or "
+            "choose another folder."
+        ) from error
+
+
+def is_text(file: Path) -> bool:
+    """Whether a file for calibration is a text, and not what calibration has measured. Raises CalibrationError."""
+    try:
+        with file.open("rb") as opened:
+            start = opened.read(_START_BYTES)
+    except OSError as error:
+        raise CalibrationError(f"{file}: the file cannot be read ({error.strerror}). Check the path.") from None
+    return not start.startswith(MAGIC) and b"\0" not in start

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from app.calibration import sample_texts
 from app.jobs import Job
 from engine.convert.proof import Proof, compare, store
+from engine.convert.streaming import open_layers
 from engine.errors import ColibriError
 
 _SPARE_BYTES = 50 << 20
@@ -24,14 +27,15 @@ def prove(
     model: Path,
     text: Path | None = None,
     *,
+    texts: Mapping[str, str] | None = None,
     passages: int = 6,
     top_k: int | None = None,
     keep: bool = True,
 ) -> Proof:
-    """Compare `model` with `source`, both GGUF, and with `keep` write the figures into `model`.
+    """Compare the GGUF file `model` with `source`, a GGUF file or checkpoint; with `keep` write the figures into it.
 
-    Writing needs the model's size of free disk for a moment. Raises ColibriError; JobCancelledError after a cancel,
-    which changes nothing.
+    text: the user's own; or `texts` (name -> text). Neither model has to fit into memory. Writing needs the model's
+    size of free disk for a moment. Raises ColibriError; JobCancelledError after a cancel, which changes nothing.
     """
     if keep:
         _check_place(model)
@@ -41,7 +45,15 @@ def prove(
         job.check()
         job.report(fraction=done / n)
 
-    proof = compare(source, model, sample_texts(text), n_most=passages, top_k=top_k, progress=progress)
+    texts, folder = sample_texts(text) if texts is None else texts, model.absolute().parent
+    folder = folder if os.access(folder, os.W_OK | os.X_OK) else Path(tempfile.gettempdir())
+    try:
+        with open_layers(source, folder) as layers:
+            proof = compare(layers, model, texts, n_most=passages, top_k=top_k, folder=folder, progress=progress)
+    except OSError as error:
+        raise ProofError(
+            f"{folder}: what is between two layers could not be kept there: {error.strerror}. Free some space."
+        ) from error
     if keep:
         job.report("writing the figures", done_bytes=0, total_bytes=model.stat().st_size)
 

@@ -6,16 +6,17 @@ import argparse
 import math
 from pathlib import Path
 
+from app.calibration import calibration_texts, is_text, sample_texts
 from app.commands.progress_line import ProgressLine
 from app.conversion import Converted, convert
 from app.file_types import FILE_TYPES, ROUTER_TYPES, FileType
 from app.jobs import Job
 from engine.convert import ConversionOptions
-from engine.convert.calibrate import read_importance
-from engine.convert.options import Importance
+from engine.convert.calibrate import ImportanceMatrix, read_importance
 from engine.errors import InvalidRequestError
 
 _TYPES = {kind.key: kind for kind in FILE_TYPES}
+OWN_TEXTS = Path("english, chinese, code, conversations")  # stands for --calibration without a file
 _ALIASES = {"q4_k": "q4_k_m", "q5_k": "q5_k_m"}
 
 
@@ -51,8 +52,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--calibration",
         "--imatrix",
         type=Path,
+        nargs="?",
+        const=OWN_TEXTS,
         metavar="FILE",
-        help="what `colibri calibrate` measured: quantise so that what matters is kept best",
+        help="quantise so that what matters on a text is kept best: a text file, or what `colibri calibrate` measured; "
+        "without FILE English, Chinese and code that come with Colibri",
+    )
+    parser.add_argument(
+        "--prove", action="store_true", help="let the result and its source read a text, and keep the figures in it"
     )
     parser.add_argument("--expert-count", type=int, metavar="N", help="how many experts the checkpoint must have")
     parser.add_argument(
@@ -72,22 +79,28 @@ def _type_key(text: str) -> str:
     return _ALIASES.get(key, key)
 
 
-def _importance(path: Path | None, kind: FileType | None) -> Importance | None:
-    """Raises InvalidRequestError if nothing is quantised, ModelFormatError for a file of another kind."""
+def _calibration(path: Path | None, kind: FileType | None) -> tuple[ImportanceMatrix | None, dict[str, str] | None]:
+    """What was measured, or the texts to be read.
+
+    Raises InvalidRequestError if nothing is quantised, ColibriError for a file of another kind.
+    """
     if path is None:
-        return None
+        return None, None
     if kind is None or kind.mixture is None:
         raise InvalidRequestError("--calibration weights quantising: say which type too, as in --quantize q4_k_m.")
-    return read_importance(path).of
+    if path is OWN_TEXTS:
+        return None, calibration_texts()
+    return (None, calibration_texts(path)) if is_text(path) else (read_importance(path), None)
 
 
 def run(options: argparse.Namespace) -> int:
     """Convert, and say what was made."""
     kind = _TYPES.get(options.type)
+    importance, texts = _calibration(options.calibration, kind)
     wanted = ConversionOptions(
         type=None if kind is None or kind.mixture else kind.type,
         mixture=None if kind is None else kind.mixture,
-        importance=_importance(options.calibration, kind),
+        importance=importance,
         router_type=ROUTER_TYPES[options.router_precision],
         expert_count=options.expert_count,
         top_k=options.top_k,
@@ -102,6 +115,8 @@ def run(options: argparse.Namespace) -> int:
                 options.model_path,
                 options.output_path,
                 wanted,
+                calibration=texts,
+                proof=sample_texts() if options.prove else None,
                 replace=options.replace,
                 dry_run=options.dry_run,
             )
@@ -109,6 +124,8 @@ def run(options: argparse.Namespace) -> int:
     print(_described(done))
     if done.plan.quantised_source and options.type != "auto":
         print(f"The source is quantised already ({', '.join(done.plan.quantised_source)}): what that lost stays lost.")
+    if done.proof is not None:
+        print(done.proof.sentence)
     if done.path is not None:
         print(done.path)
     return 0

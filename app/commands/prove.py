@@ -17,8 +17,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "prove",
         help="compare a converted model with its source",
-        description="Let a model and its source (both GGUF, the source best as F16 or BF16) read the same text, and "
-        "say how often and how far they differ. The figures are written into the model's file.",
+        description="Let a model and its source (a checkpoint's folder, or a GGUF file, best of F16 or BF16) read the "
+        "same text, and say how often and how far they differ. Neither has to fit into memory. The figures are "
+        "written into the model's file.",
     )
     parser.add_argument("source", type=Path, metavar="SOURCE", help="what the model was made of")
     parser.add_argument("model", type=Path, metavar="MODEL", help="the model")

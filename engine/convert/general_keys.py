@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engine.convert.json_files import read_text
 from engine.convert.model_card import read_card
@@ -14,9 +15,13 @@ from engine.convert.tensor_plan import TensorPlan
 from engine.gguf.tensor_types import TensorType
 from engine.gguf.value_types import ValueType
 
+if TYPE_CHECKING:
+    from engine.convert.calibrate.importance import ImportanceMatrix
+
 QUANTIZATION_VERSION = 2
 FILE_TYPES = {TensorType.F32: 0, TensorType.F16: 1, TensorType.BF16: 32}
 _MXFP4_FILE = 38
+_FEW_INPUTS = 32
 _VERSION_WORD = re.compile(r"v?\d")
 
 
@@ -36,6 +41,27 @@ def general_keys(
     keys["general.file_type"] = MetadataValue(_MXFP4_FILE if packed else FILE_TYPES.get(type, 0), ValueType.UINT32)
     keys["general.quantization_version"] = MetadataValue(QUANTIZATION_VERSION, ValueType.UINT32)
     return keys
+
+
+def calibration_keys(importance: ImportanceMatrix | None, tensors: Sequence[TensorPlan]) -> dict[str, MetadataValue]:
+    """What the file's tensors were calibrated with, by the usual keys and Colibri's own; none if none was.
+
+    `colibri.calibration.rare_experts`: matrices of experts that had fewer inputs than `least_inputs`, and lean on
+    their layer's mean.
+    """
+    weighted = [tensor.name for tensor in tensors if tensor.importance is not None]
+    if importance is None or not weighted:
+        return {}
+    few = importance.rare(_FEW_INPUTS)
+    text, numbers = ", ".join(importance.datasets) or "unknown", ValueType.UINT32
+    return {
+        "quantize.imatrix.dataset": MetadataValue(text, ValueType.STRING),
+        "quantize.imatrix.entries_count": MetadataValue(len(weighted), numbers),
+        "quantize.imatrix.chunks_count": MetadataValue(importance.n_chunks, numbers),
+        "colibri.calibration.tokens": MetadataValue(importance.n_chunks * importance.chunk_tokens, numbers),
+        "colibri.calibration.least_inputs": MetadataValue(_FEW_INPUTS, numbers),
+        "colibri.calibration.rare_experts": MetadataValue(sum(few.get(name, 0) for name in weighted), numbers),
+    }
 
 
 def title_of(folder_name: str) -> str:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING
 
 from engine.convert.mixture import Mixture
 from engine.errors import InvalidRequestError
 from engine.gguf.tensor_types import TensorType
 
-Importance = Callable[[str, int], "npt.NDArray[np.float32] | None"]
+if TYPE_CHECKING:
+    from engine.convert.calibrate.importance import ImportanceMatrix
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +18,7 @@ class ConversionOptions:
     """`type` of the matrices: F32, F16, BF16, or None for the one that most of the checkpoint has.
 
     `mixture`: quantise them, each to the type that this kind of file has for it; `type` then counts for nothing.
-    `importance`: how much errors in each column matter, (n_parts, n_columns) float32 by a tensor's name and number of
-    columns, as `ImportanceMatrix.of` gives it; None for a tensor of which nothing is known.
+    `importance`: what calibration has measured, by which errors in each column are weighted.
     `router_type`: of the routers' matrices. `expert_count` must be the checkpoint's; `top_k` replaces the
     checkpoint's number of experts for each token. `name` replaces the folder's as the model's name.
     `router_pattern`: the name of the routers' tensors, `{layer}` standing for the layer, where it is not the usual one.
@@ -29,7 +26,7 @@ class ConversionOptions:
 
     type: TensorType | None = None
     mixture: Mixture | None = None
-    importance: Importance | None = None
+    importance: ImportanceMatrix | None = None
     router_type: TensorType = TensorType.F32
     expert_count: int | None = None
     top_k: int | None = None

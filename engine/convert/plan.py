@@ -8,21 +8,25 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from engine.convert.checkpoint import Checkpoint
-from engine.convert.general_keys import general_keys
+from engine.convert.general_keys import calibration_keys, general_keys
 from engine.convert.mappings import TABLES
 from engine.convert.mixture import Mixture, Model, mixed
 from engine.convert.model_map import MetadataValue, ModelMap
-from engine.convert.options import ConversionOptions, Importance
+from engine.convert.options import ConversionOptions
 from engine.convert.quantised import check_method
 from engine.convert.tensor_plan import TensorPlan
 from engine.convert.vocabulary.convert import vocabulary_keys
 from engine.errors import ModelFormatError, UnsupportedModelError
 from engine.gguf.tensor_types import TensorType
 from engine.gguf.value_types import ValueType
+
+if TYPE_CHECKING:
+    from engine.convert.calibrate.importance import ImportanceMatrix
 
 _PLAIN_TYPES = {"F32": TensorType.F32, "F16": TensorType.F16, "BF16": TensorType.BF16}
 
@@ -83,7 +87,7 @@ def plan_conversion(checkpoint: Checkpoint, options: ConversionOptions | None = 
     metadata = general_keys(checkpoint.folder, architecture, options.name, type, tensors)
     if options.mixture is not None:
         metadata["general.file_type"] = MetadataValue(options.mixture.number, ValueType.UINT32)
-    metadata |= model.keys
+    metadata |= calibration_keys(options.importance, tensors) | model.keys
     metadata |= vocabulary_keys(checkpoint.folder, architecture, int(model.n_vocabulary), config.values)
     return ConversionPlan(
         architecture,
@@ -111,11 +115,11 @@ def described(keys: Mapping[str, MetadataValue], architecture: str, tensors: Seq
     )
 
 
-def weighted(tensor: TensorPlan, importance: Importance | None) -> TensorPlan:
+def weighted(tensor: TensorPlan, importance: ImportanceMatrix | None) -> TensorPlan:
     """The same tensor, quantised by `importance` where it is quantised and something is known of it."""
     if importance is None or not tensor.type.is_quantised or tensor.packed is not None:
         return tensor
-    found = importance(tensor.name, tensor.n_columns)
+    found = importance.of(tensor.name, tensor.n_columns)
     if found is None:
         return tensor
     n_matrices = tensor.shape[0] if len(tensor.shape) > 2 else 1

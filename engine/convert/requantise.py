@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.convert.general_keys import FILE_TYPES, QUANTIZATION_VERSION
+from engine.convert.general_keys import FILE_TYPES, QUANTIZATION_VERSION, calibration_keys
 from engine.convert.mappings import TABLES
 from engine.convert.mixture import mixed
 from engine.convert.model_file import Expanded, FileRows
@@ -48,7 +48,7 @@ def plan_requantising(reader: GGUFReader, options: ConversionOptions | None = No
         matrices = {t.name for t in tensors if is_matrix(t.name, t.shape) and not _is_published(reader.tensors[t.name])}
         tensors = mixed(options.mixture, tensors, matrices, described(keys, architecture, tensors))
     tensors = [weighted(_checked(reader, tensor), options.importance) for tensor in tensors]
-    keys |= _changed_keys(architecture, options, tensors)
+    keys |= _changed_keys(architecture, options, tensors) | calibration_keys(options.importance, tensors)
     return ConversionPlan(
         architecture,
         _most_common(tensors) if type is None else type,

@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pytest
 
 from app import conversion
+from app.calibration import measure_importance
 from app.commands import convert as command
 from app.conversion import convert
 from app.jobs import Job, JobCancelledError
@@ -285,3 +286,70 @@ def test_a_model_file_is_quantised_and_named_after_itself(
     assert "quantised already (Q8_0)" in capsys.readouterr().out
     with GGUFReader.open(tmp_path / "mine-Q4_K_M.gguf") as reader:
         assert reader.tensors["blk.0.attn_q.weight"].type.is_quantised
+
+
+TEXT = "The hummingbird hovers before the flower. " * 60
+
+
+def test_a_text_calibrates_and_the_result_is_proved(
+    checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, folder = tmp_path / "mine.txt", tmp_path / "new"
+    text.write_text(TEXT)
+    plain, calibrated = folder / "plain.gguf", folder / "calibrated.gguf"
+    assert run(checkpoint, "-o", plain, "--quantize", "q4_0") == 0
+    assert run(checkpoint, "-o", calibrated, "--quantize", "q4_0", "--calibration", text, "--prove") == 0
+
+    assert "prefers the same next token as its source" in capsys.readouterr().out
+    assert sorted(folder.iterdir()) == [calibrated, plain]
+    name = "blk.1.ffn_down_exps.weight"
+    assert not np.array_equal(values_of(plain, name), values_of(calibrated, name))
+    with GGUFReader.open(calibrated) as reader:
+        metadata = reader.metadata
+        assert metadata["quantize.imatrix.dataset"] == "mine"
+        assert metadata["colibri.calibration.tokens"] >= 512
+        assert "divergence" in metadata["colibri.proof.sentence"]
+        assert metadata["colibri.proof.source"] == "qwen3_moe"
+
+
+def test_calibrating_on_the_way_gives_what_a_measured_file_gives(checkpoint: Path, tmp_path: Path) -> None:
+    text, measured = tmp_path / "mine.txt", tmp_path / "measured.gguf"
+    text.write_text(TEXT)
+    assert run(checkpoint, "-o", tmp_path / "bf16.gguf", "--type", "bf16") == 0
+    Job("test").run_blocking(lambda job: measure_importance(job, tmp_path / "bf16.gguf", measured, text))
+    for name, file in (("way", text), ("file", measured)):
+        assert run(checkpoint, "-o", tmp_path / f"{name}.gguf", "--quantize", "q4_k", "--calibration", file) == 0
+    assert (tmp_path / "way.gguf").read_bytes() == (tmp_path / "file.gguf").read_bytes()
+
+
+def test_colibri_s_own_texts_calibrate_where_no_file_is_named(checkpoint: Path, tmp_path: Path) -> None:
+    assert run(checkpoint, "-o", tmp_path / "model.gguf", "--quantize", "q4_k", "--calibration") == 0
+    with GGUFReader.open(tmp_path / "model.gguf") as reader:
+        assert reader.metadata["quantize.imatrix.dataset"] == "english, chinese, code, conversations"
+
+
+def test_too_short_a_text_is_refused_and_leaves_nothing(checkpoint: Path, tmp_path: Path) -> None:
+    text = tmp_path / "short.txt"
+    text.write_text("Hi.")
+    with pytest.raises(InvalidRequestError, match="Give a longer text"):
+        run(checkpoint, "-o", tmp_path / "new" / "model.gguf", "--quantize", "q4_k", "--calibration", text)
+    assert not any((tmp_path / "new").glob("*"))
+
+
+@pytest.mark.parametrize("phase", ["calibrating", "writing", "comparing with the source"])
+def test_a_cancel_in_any_phase_leaves_nothing_half_done(phase: str, checkpoint: Path, tmp_path: Path) -> None:
+    target, kind = tmp_path / "new" / "model.gguf", ConversionOptions(mixture=Mixture.Q4_0)
+    job = Job("test")
+    job.on_change(lambda job: job.cancel() if job.phase == phase and job.fraction and not job.cancelled else None)
+    with pytest.raises(JobCancelledError):
+        job.run_blocking(lambda job: convert(job, checkpoint, target, kind, calibration={"t": TEXT}, proof={"t": TEXT}))
+    assert list(target.parent.iterdir()) == ([target] if phase.startswith("comparing") else [])
+
+
+def test_a_file_in_its_source_s_place_cannot_be_proved(checkpoint: Path, tmp_path: Path) -> None:
+    source = tmp_path / "model.gguf"
+    assert run(checkpoint, "-o", source) == 0
+    before = source.read_bytes()
+    with pytest.raises(TargetError, match="source's place"):
+        run(source, "-o", source, "--replace", "--quantize", "q8_0", "--prove")
+    assert source.read_bytes() == before

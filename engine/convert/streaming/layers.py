@@ -11,7 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from engine.convert.options import ConversionOptions
 from engine.convert.plan import ConversionPlan
+from engine.convert.source import is_model_file, planned
 from engine.convert.write import outline
 from engine.gguf import GGUFReader
 from engine.models.hyperparameters import Hyperparameters
@@ -77,24 +79,26 @@ class PlannedLayers(LayerSource):
     def __init__(self, plan: ConversionPlan, folder: str | os.PathLike[str], name: str) -> None:
         """`plan`: whose source must be open for as long as layers are asked for. name: of its source."""
         self._plan, self._folder = plan, Path(folder)
-        path = self._outline()
-        try:
-            with GGUFReader.open(path) as reader:
-                super().__init__(name, reader.metadata, {tensor.name: tensor.n_bytes for tensor in plan.tensors})
-        finally:
-            path.unlink()
+        with self._outline() as path, GGUFReader.open(path) as reader:
+            super().__init__(name, reader.metadata, {tensor.name: tensor.n_bytes for tensor in plan.tensors})
 
     @contextmanager
     def opened(self, layers: Layers) -> Iterator[Path]:
-        path = self._outline()
-        try:
+        with self._outline() as path:
             self._fill(path, layers)
             yield path
-        finally:
-            path.unlink()
 
-    def _outline(self) -> Path:
-        return outline(self._plan, self._folder / f".layers-{secrets.token_hex(4)}.gguf")
+    @contextmanager
+    def _outline(self) -> Iterator[Path]:
+        """A file with the header and a hole for the data, that has no name any more: nothing can leave it behind."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        named = outline(self._plan, self._folder / f".layers-{secrets.token_hex(4)}.gguf")
+        descriptor = os.open(named, os.O_RDWR)
+        try:
+            named.unlink()
+            yield Path(f"/proc/self/fd/{descriptor}")
+        finally:
+            os.close(descriptor)
 
     def _fill(self, path: Path, layers: Layers) -> None:
         with GGUFReader.open(path) as reader:
@@ -107,6 +111,21 @@ class PlannedLayers(LayerSource):
                 file.seek(offsets[tensor.name])
                 for chunk in tensor.chunks():
                     file.write(chunk.data)
+
+
+@contextmanager
+def open_layers(
+    source: str | os.PathLike[str], folder: str | os.PathLike[str], options: ConversionOptions | None = None
+) -> Iterator[LayerSource]:
+    """The layers of a GGUF file, or of a checkpoint as `options` convert it, by way of files in `folder`.
+
+    Raises as `planned` does.
+    """
+    if is_model_file(source):
+        yield ModelLayers(source)
+        return
+    with planned(source, options) as plan:
+        yield PlannedLayers(plan, folder, Path(source).resolve().name)
 
 
 def layer_source(source: str | os.PathLike[str] | LayerSource) -> LayerSource:
