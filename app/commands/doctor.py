@@ -15,7 +15,7 @@ from rich.text import Text
 from app.commands.progress_line import ProgressLine
 from app.diagnostics import Finding, Group, ModelNeeds, Status, run_checks
 from app.diagnostics.live import inspect_here
-from app.diagnostics.measurements import measure, unmeasured
+from app.diagnostics.measurements import known, measure
 from app.jobs import Job
 from engine.errors import InvalidRequestError
 
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
         with ProgressLine(job):
             findings += job.run_blocking(lambda job: measure(inspection, job))
     else:
-        findings += unmeasured()
+        findings += known(inspection)
     if options.json:
         sys.stdout.write(json.dumps({"findings": [as_json(finding) for finding in findings]}, indent=2) + "\n")
     else:

@@ -21,6 +21,7 @@ from engine.hardware.system_files import SystemFiles
 from engine.kernels.tiers import ISA_VARIABLE
 
 if TYPE_CHECKING:
+    from app.machine_speeds import MachineSpeeds
     from engine.memory import MemoryPlan
 
 
@@ -71,7 +72,8 @@ class ModelNeeds:
 class Inspection:
     """Everything that the checks read; what several of them need is read once.
 
-    model_folder: whose disk is looked at. kernel_cache: the folder of compiled kernels.
+    model_folder: whose disk is looked at. kernel_cache: the folder of compiled kernels. speeds_file: where measured
+    speeds are kept; None: nowhere.
     """
 
     files: SystemFiles
@@ -79,6 +81,14 @@ class Inspection:
     model_folder: Path
     kernel_cache: Path
     model: ModelNeeds | None = None
+    speeds_file: Path | None = None
+
+    @property
+    def speeds(self) -> MachineSpeeds:
+        """What was measured, as it is kept now."""
+        from app.machine_speeds import MachineSpeeds  # noqa: PLC0415  (loads NumPy, which the window does without)
+
+        return MachineSpeeds() if self.speeds_file is None else MachineSpeeds.load(self.speeds_file)
 
     @cached_property
     def processor(self) -> Processor:

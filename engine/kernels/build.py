@@ -39,6 +39,7 @@ FAMILIES = (  # the longest to compile first, so that the processes end together
     "norm",
     "ffn",
     "observe",
+    "stream",
     "activation",
     "embed",
     "encode_scaled",

@@ -631,5 +631,9 @@
             <source>A source of randomness helps, in virtual machines virtio-rng.</source>
             <translation>增加一个随机源会有帮助，在虚拟机中可用 virtio-rng。</translation>
         </message>
+        <message>
+            <source>{value}, measured on {day}</source>
+            <translation>{value}，测量于 {day}</translation>
+        </message>
     </context>
 </TS>

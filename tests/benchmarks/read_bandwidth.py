@@ -1,81 +1,64 @@
-"""Measures how fast this machine's memory can be read by one thread and by more: the limit for decoding.
+"""Measures how fast this machine's memory can be read, by Colibri's own probe and by a C program, taking turns.
 
-python -m tests.benchmarks.read_bandwidth [--threads 1 2] [--size-mb 1500] [--json]
+python -m tests.benchmarks.read_bandwidth [--threads 1 2] [--size-mb 2000] [--rounds 3] [--json]
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import mmap
-import os
+import shutil
 import statistics
-import threading
-import time
+import subprocess
+import tempfile
+from pathlib import Path
 
-import numpy as np
-from numba import njit
+from engine.hardware.memory_speed import N_ROUNDS, measure_memory
 
-from engine.kernels.tiers import choose_tier
-
-os.environ["COLIBRI_BUILD_TIER"] = choose_tier().name  # read when the vector module is imported
-from engine.kernels.simd import load_i32x16, reduce_sum_i32, zero_i32x16
-
-MADV_HUGEPAGE = 14
-N_ROUNDS = 7
-STEP_BYTES = 256
+SOURCE = Path(__file__).with_name("stream.c")
 
 
-@njit(nogil=True)
-def read_all(address, n_bytes):
-    """Add up all vectors (any total will do, only the reading counts): four independent registers, 64 bytes each."""
-    a, b, c, d = zero_i32x16(), zero_i32x16(), zero_i32x16(), zero_i32x16()
-    for _ in range(n_bytes // STEP_BYTES):
-        a = a + load_i32x16(address)
-        b = b + load_i32x16(address + 64)
-        c = c + load_i32x16(address + 128)
-        d = d + load_i32x16(address + 192)
-        address += STEP_BYTES
-    return reduce_sum_i32(a + b + c + d)
+def compiled(folder: Path) -> Path | None:
+    """The C program; None where there is no compiler."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        return None
+    program = folder / "stream"
+    command = [compiler, "-O3", "-march=native", "-pthread", str(SOURCE), "-o", str(program)]
+    subprocess.run(command, check=True)
+    return program
 
 
-def huge_page_memory(n_bytes: int) -> np.ndarray:
-    """Private memory on transparent huge pages, every page touched, (n_bytes,) uint8."""
-    area = mmap.mmap(-1, n_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    area.madvise(MADV_HUGEPAGE)
-    memory = np.frombuffer(area, np.uint8)
-    memory[:] = 1
-    return memory
-
-
-def bytes_per_second(memory: np.ndarray, n_threads: int) -> float:
-    """One pass over the memory, each thread its own equal part."""
-    share = memory.nbytes // n_threads // STEP_BYTES * STEP_BYTES
-    starts = [memory.ctypes.data + index * share for index in range(n_threads)]
-    threads = [threading.Thread(target=read_all, args=(address, share)) for address in starts]
-    start = time.perf_counter()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return share * n_threads / (time.perf_counter() - start)
+def in_c(program: Path, size_mb: int, n_threads: int) -> float:
+    """The median of as many passes as the probe makes, in GB/s."""
+    command = [str(program), str(size_mb), str(n_threads), str(N_ROUNDS)]
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return statistics.median(float(line) for line in output.split())
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--size-mb", type=int, default=1500)
+    parser.add_argument("--size-mb", type=int, default=2000)
+    parser.add_argument("--rounds", type=int, default=3, help="of both, taking turns")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    memory = huge_page_memory(arguments.size_mb * 1_000_000 // 4096 * 4096)
-    read_all(memory.ctypes.data, STEP_BYTES)
-    rates = {n: [bytes_per_second(memory, n) / 1e9 for _ in range(N_ROUNDS)] for n in arguments.threads}
+    rates: dict[int, dict[str, list[float]]] = {n: {"probe": [], "C": []} for n in arguments.threads}
+    with tempfile.TemporaryDirectory() as folder:
+        program = compiled(Path(folder))
+        for _ in range(arguments.rounds):
+            for n_threads, found in rates.items():
+                found["probe"].append(measure_memory(n_threads, arguments.size_mb * 1_000_000).median / 1e9)
+                if program is not None:
+                    found["C"].append(in_c(program, arguments.size_mb, n_threads))
     if arguments.json:
-        print(json.dumps({"unit": "GB/s", "rates": rates}))
+        print(json.dumps({"unit": "GB/s", "size_mb": arguments.size_mb, "rates": rates}))
         return
-    for n_threads, values in rates.items():
-        middle = statistics.median(values)
-        print(f"{n_threads} threads: median {middle:.1f} GB/s, best {max(values):.1f}, worst {min(values):.1f}")
+    for n_threads, found in rates.items():
+        for name, values in found.items():
+            if values:
+                median, low, high = statistics.median(values), min(values), max(values)
+                print(f"{n_threads} threads, {name}: median {median:.1f} GB/s ({low:.1f} to {high:.1f})")
 
 
 if __name__ == "__main__":

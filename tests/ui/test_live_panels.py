@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,9 @@ import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtWidgets import QMainWindow
 
+from app.machine_speeds import MachineSpeeds, speeds_file
 from engine import MemoryPlan
+from engine.hardware.memory_speed import MemorySpeed
 from engine.steps import BANDS
 from tests.support.made_up_steps import MadeUpTelemetry
 from ui.live_docks import LiveDocks
@@ -42,7 +45,7 @@ class Bench:
 
 
 @pytest.fixture
-def bench(qtbot: Any) -> Iterator[Bench]:
+def bench(qtbot: Any, colibri_home: Path) -> Iterator[Bench]:
     bench = Bench(MadeUpTelemetry(6, 32, 4, 4))
     qtbot.addWidget(bench.window)
     assert bench.telemetry is not None
@@ -132,6 +135,21 @@ def test_bandwidth_is_bytes_of_weights_over_the_time_in_which_the_team_worked() 
     assert token.run_us[0] == pytest.approx(float(token.wall_us[0]) - outside, rel=1e-3)
 
 
+def test_the_limit_that_the_system_check_measured_is_the_one_that_bandwidth_is_shown_against(
+    bench: Bench, qtbot: Any
+) -> None:
+    bench.window.show()
+    dock = bench.docks.docks["bandwidth"]
+    dock.show()
+    panel: Any = dock.panel
+    bench.docks.feed.poll()
+    assert panel.limit_bytes_per_s == 0.0 and "what the memory can give" not in panel.summary.text()
+    MachineSpeeds().with_memory(MemorySpeed(2, 90e9, 80e9, 95e9)).save(speeds_file())
+    dock.hide()
+    dock.show()
+    assert panel.chart.limit == 90e9 and "% of what the memory can give" in panel.summary.text()
+
+
 def test_a_click_pins_an_expert_and_shows_at_which_tokens_it_was_called(bench: Bench, qtbot: Any) -> None:
     bench.window.show()
     panel: Any = bench.docks.experts.panel
@@ -202,7 +220,7 @@ def test_scales_have_round_steps(span: float, step: float) -> None:
     assert nice_step(span) == pytest.approx(step)
 
 
-def test_all_panels_of_a_large_mixture_cost_less_than_a_tenth_of_a_core(qtbot: Any) -> None:
+def test_all_panels_of_a_large_mixture_cost_less_than_a_tenth_of_a_core(qtbot: Any, colibri_home: Path) -> None:
     bench = Bench(MadeUpTelemetry(60, 512, 8, 8))
     qtbot.addWidget(bench.window)
     bench.show_all()

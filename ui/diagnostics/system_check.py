@@ -42,9 +42,7 @@ class SystemCheck(QObject):
     @property
     def findings(self) -> list[Finding]:
         """All findings; empty until the first check is done."""
-        from app.diagnostics.measurements import unmeasured  # noqa: PLC0415
-
-        return [*self._read, *(self._measured or unmeasured())] if self._read else []
+        return [*self._read, *self._measured]
 
     @property
     def can_fix(self) -> bool:
@@ -104,8 +102,15 @@ class SystemCheck(QObject):
     async def _check(self) -> None:
         model = self._model()
         loop = asyncio.get_running_loop()
-        self._read = await loop.run_in_executor(None, lambda: run_checks(self._look(model)))
+        self._read, self._measured = await loop.run_in_executor(None, self._look_now, model)
         self.undoable = set(await loop.run_in_executor(None, self._fixer.changes))
+
+    def _look_now(self, model: ModelNeeds | None) -> tuple[list[Finding], list[Finding]]:
+        """What only reads, and what was measured earlier; on a thread of its own."""
+        from app.diagnostics.measurements import known  # noqa: PLC0415
+
+        inspection = self._look(model)
+        return run_checks(inspection), known(inspection)
 
     async def _measure(self) -> None:
         from app.diagnostics.measurements import measure  # noqa: PLC0415

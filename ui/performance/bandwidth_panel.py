@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QPainter, QPen
+from PySide6.QtGui import QHideEvent, QPainter, QPen
 from PySide6.QtWidgets import QPushButton, QWidget
 
+from engine.errors import ColibriError
 from ui.performance.chart import Chart, trimmed
 from ui.performance.panel import LivePanel
 from ui.performance.step_feed import StepFeed
@@ -25,14 +27,24 @@ log = logging.getLogger(__name__)
 
 _MOST_TOKENS = 240
 _GB = 1e9
-_MEASURED_BYTES = 256 << 20
 
 
-def _read_limit(n_threads: int) -> float:
-    """The memory's speed in bytes per second; takes a while, the import included."""
+def _measure_limit(n_threads: int) -> float:
+    """The memory's speed in bytes per second, which is kept; takes a while, the import included."""
+    from app.machine_speeds import MachineSpeeds, speeds_file  # noqa: PLC0415
     from engine.hardware.memory_speed import measure_memory  # noqa: PLC0415
 
-    return measure_memory(n_threads, _MEASURED_BYTES).median
+    speed = measure_memory(n_threads)
+    MachineSpeeds.load(speeds_file()).with_memory(speed).save(speeds_file())
+    return speed.median
+
+
+def kept_limit() -> float:
+    """What this machine's memory was measured to give, in bytes per second; 0: it was not measured yet."""
+    from app.machine_speeds import MachineSpeeds, speeds_file  # noqa: PLC0415  (loads NumPy)
+
+    memory = MachineSpeeds.load(speeds_file()).memory
+    return 0.0 if memory is None else memory.median
 
 
 def read_rates(steps: Steps) -> NDArray[np.float64]:
@@ -85,7 +97,15 @@ class BandwidthChart(Chart):
 class BandwidthPanel(LivePanel):
     """The limit is measured when the user asks for it: it takes the whole memory for a moment."""
 
-    def __init__(self, feed: StepFeed, n_threads: int, parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        feed: StepFeed,
+        n_threads: int,
+        parent: QWidget | None = None,
+        *,
+        limit: Callable[[], float] = kept_limit,
+    ) -> None:
+        """`limit` is asked whenever the panel comes into view: the system check measures it, too."""
         super().__init__(feed, "", parent)
         self.title = self.tr("Memory bandwidth")
         self.setAccessibleName(self.title)
@@ -100,14 +120,21 @@ class BandwidthPanel(LivePanel):
         self.measure.clicked.connect(self._on_measure)
         self.column.addWidget(self.chart, 1)
         self.column.addWidget(self.measure, 0, Qt.AlignmentFlag.AlignLeft)
-        self.limit_bytes_per_s = 0.0
+        self.limit_bytes_per_s: float | None = None  # None: not looked up yet
+        self._limit = limit
         self._n_threads = n_threads
         self._task: asyncio.Task[None] | None = None
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self.limit_bytes_per_s = None
 
     def show_steps(self) -> None:
         steps = self.feed.steps
         assert steps is not None
         rates = read_rates(steps)[-_MOST_TOKENS:].tolist()
+        if self.limit_bytes_per_s is None:
+            self.limit_bytes_per_s = self._limit()
         self.chart.set_data(rates, self.limit_bytes_per_s)
         if not rates:
             self.summary.setText("")
@@ -127,8 +154,8 @@ class BandwidthPanel(LivePanel):
     async def _measure(self) -> None:
         try:
             loop = asyncio.get_running_loop()
-            self.limit_bytes_per_s = await loop.run_in_executor(None, _read_limit, self._n_threads)
-        except (MemoryError, OSError) as error:
+            self.limit_bytes_per_s = await loop.run_in_executor(None, _measure_limit, self._n_threads)
+        except (ColibriError, MemoryError, OSError) as error:
             log.warning("the memory's speed cannot be measured: %s", error)
             self.summary.setText(self.tr("There is too little free memory to measure with."))
         else:

@@ -29,6 +29,7 @@ class RecordedSource:
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
+        self.limit_bytes_per_s = recording.weight_limit_bytes_per_s
 
     @property
     def n_steps(self) -> int:
@@ -46,7 +47,7 @@ class RecordedView(QWidget):
         self._source: RecordedSource | None = None
         self.feed = StepFeed(lambda: self._source, kept=_MOST_STEPS)
         self.latency, self.time = LatencyPanel(self.feed, self), TimePanel(self.feed, self)
-        self.bandwidth, self.cache = BandwidthPanel(self.feed, 1, self), CachePanel(self.feed, self)
+        self.bandwidth, self.cache = BandwidthPanel(self.feed, 1, self, limit=self._limit), CachePanel(self.feed, self)
         self.bandwidth.measure.hide()
         self.time.most_tokens = _MOST_STEPS
         rows = QVBoxLayout(self)
@@ -57,10 +58,13 @@ class RecordedView(QWidget):
             row.addWidget(right, 1)
             rows.addLayout(row, share)
 
+    def _limit(self) -> float:
+        return 0.0 if self._source is None else self._source.limit_bytes_per_s
+
     def show_recording(self, recording: Recording) -> None:
         """Show another recording."""
-        self.bandwidth.limit_bytes_per_s = recording.weight_limit_bytes_per_s
         self._source = RecordedSource(recording)
+        self.bandwidth.limit_bytes_per_s = recording.weight_limit_bytes_per_s
         self.feed.poll()
         self.feed.timer.stop()  # it does not change
 

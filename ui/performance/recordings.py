@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app import paths
+from ui.performance.bandwidth_panel import kept_limit
 
 if TYPE_CHECKING:
     from app.engine_service import EngineService
@@ -87,7 +88,7 @@ class Recordings(QObject):
         self.changed.emit()
         label = datetime.now().strftime(_NAME)
         path = recordings_dir() / f"{label}{SUFFIX}"
-        recorder.finish(label).save(path)
+        recorder.finish(label, kept_limit()).save(path)
         return path
 
     def _collect(self) -> None:

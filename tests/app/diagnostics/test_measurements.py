@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from app.diagnostics import Host, Inspection, Status, measurements
 from app.jobs import Job, JobCancelledError, JobState
+from app.machine import cpu_name
+from app.machine_speeds import MachineSpeeds
 from engine.hardware.memory_speed import MemorySpeed
 from engine.hardware.system_files import SystemFiles
 from tests.support.recorded_machines import write_machine
@@ -19,11 +22,13 @@ from tests.support.recorded_machines import write_machine
 def inspection(tmp_path: Path) -> Inspection:
     root = write_machine("amd-desktop", tmp_path / "root").root
     (tmp_path / "models").mkdir()
-    return Inspection(SystemFiles(root), Host("Linux", "x86_64", "", None), tmp_path / "models", tmp_path / "kernels")
+    host = Host("Linux", "x86_64", "", None)
+    speeds = tmp_path / "speeds.json"
+    return Inspection(SystemFiles(root), host, tmp_path / "models", tmp_path / "kernels", speeds_file=speeds)
 
 
 def test_both_are_measured_with_phases_and_progress(inspection: Inspection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measurements, "_MEASURED_BYTES", 64 << 20)
+    monkeypatch.setattr(measurements, "bytes_to_measure", lambda _files: 64 << 20)
     (inspection.model_folder / "model.gguf").write_bytes(os.urandom(1 << 20) * 33)
     seen: set[str] = set()
     job = Job("check")
@@ -63,5 +68,24 @@ def test_a_folder_without_a_model_says_so(inspection: Inspection) -> None:
         assert finding.status is Status.UNAVAILABLE and "no model" in str(finding.value)
 
 
-def test_what_was_not_measured_says_so() -> None:
-    assert [finding.status for finding in measurements.unmeasured()] == [Status.UNAVAILABLE] * 2
+def test_what_was_not_measured_says_so(inspection: Inspection) -> None:
+    assert [finding.status for finding in measurements.known(inspection)] == [Status.UNAVAILABLE] * 2
+
+
+def test_what_was_measured_is_known_later_with_its_day(inspection: Inspection) -> None:
+    assert inspection.speeds_file is not None
+    speeds = MachineSpeeds().with_memory(MemorySpeed(8, 30e9, 28e9, 31e9)).with_disk(0.2e9, "model.gguf")
+    speeds.save(inspection.speeds_file)
+    assert inspection.speeds == speeds
+    memory, disk = measurements.known(inspection)
+    assert (memory.status, disk.status) == (Status.OK, Status.ADVICE)
+    today = datetime.now().strftime("%Y-%m-%d")
+    assert str(memory.value) == f"30.0 GB/s with 8 threads: 88 % of the modules' 34.1, measured on {today}"
+    assert str(disk.value) == f"0.20 GB/s (model.gguf, direct reads), measured on {today}"
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"cpu": "another"}', '{"cpu": "HERE", "memory": 3}', "\x00"])
+def test_damaged_speeds_and_those_of_another_machine_count_as_not_measured(inspection: Inspection, text: str) -> None:
+    assert inspection.speeds_file is not None
+    inspection.speeds_file.write_text(text.replace("HERE", cpu_name()))
+    assert inspection.speeds == MachineSpeeds()

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from engine.hardware.disk_speed import LEAST_BYTES, DirectReadsRefusedError, measure_disk
-from engine.hardware.memory_speed import measure_memory
+from engine.hardware.memory_speed import LittleMemoryError, bytes_to_measure, measure_memory
+from engine.hardware.system_files import SystemFiles
+from tests.support.recorded_machines import write_machine
 
 
 class Stopped(Exception):
@@ -46,6 +48,21 @@ def test_all_of_the_memory_is_read() -> None:
     rate = measure_memory(1, 64 << 20).median
     elapsed_s = time.perf_counter() - began_s
     assert 3 * (64 << 20) / rate < elapsed_s  # the five passes, of which three are no faster than the median
+
+
+@pytest.mark.parametrize(("cache", "expected"), [("32768K", 512 << 20), ("300M", 4 * (300 << 20))])
+def test_so_much_is_read_that_no_cache_can_serve_it(tmp_path: Path, cache: str, expected: int) -> None:
+    machine = write_machine("amd-desktop", tmp_path).root
+    for size in machine.glob("sys/devices/system/cpu/cpu*/cache/index3/size"):
+        size.write_text(cache)
+    assert bytes_to_measure(SystemFiles(machine)) == expected
+
+
+def test_a_machine_with_little_free_memory_is_not_measured_and_told_how_much_it_takes(tmp_path: Path) -> None:
+    machine = write_machine("amd-desktop", tmp_path).root
+    (machine / "proc/meminfo").write_text("MemTotal: 2000000 kB\nMemAvailable: 700000 kB\n")
+    with pytest.raises(LittleMemoryError, match=r"needs 0\.5 GB.*0\.7 GB are available"):
+        bytes_to_measure(SystemFiles(machine))
 
 
 def test_a_memory_measurement_can_be_ended() -> None:
