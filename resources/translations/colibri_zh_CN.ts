@@ -936,6 +936,10 @@
             <source>scheduling and text</source>
             <translation>调度与文本</translation>
         </message>
+        <message>
+            <source>feed forward</source>
+            <translation>前馈</translation>
+        </message>
     </context>
     <context>
         <name>BandwidthChart</name>
@@ -1294,10 +1298,6 @@
             <translation>时间去向</translation>
         </message>
         <message>
-            <source>Each column is one token, as high as the milliseconds that it took; the colours say what the processor did in that time. Mostly experts and attention: the model is being computed, and memory or processor set the pace. Much waiting at barriers: cores wait for each other, so other programs are in the way or there are too many threads. Waiting for disk: experts are being read, and a larger cache would help.</source>
-            <translation>每一列是一个词元，高度是它耗费的毫秒数；颜色表示处理器在这段时间里做什么。主要是专家和注意力：正在计算模型，速度由内存或处理器决定。同步等待很多：核心互相等待，可能有其他程序干扰或线程过多。等待磁盘：正在读取专家，更大的缓存会有帮助。</translation>
-        </message>
-        <message>
             <source>Waiting for the disk: a larger expert cache would help.</source>
             <translation>在等待磁盘：更大的专家缓存会有帮助。</translation>
         </message>
@@ -1312,6 +1312,10 @@
         <message>
             <source>The model's own work sets the pace: memory or processor are the limit.</source>
             <translation>速度由模型自身的计算决定：内存或处理器是瓶颈。</translation>
+        </message>
+        <message>
+            <source>Each column is one token, as high as the milliseconds that it took; the colours say what the processor did in that time. Mostly experts, feed forward and attention: the model is being computed, and memory or processor set the pace. Much waiting at barriers: cores wait for each other, so other programs are in the way or there are too many threads. Waiting for disk: experts are being read, and a larger cache would help.</source>
+            <translation>每一列是一个词元，高度是它耗费的毫秒数；颜色表示处理器在这段时间里做什么。主要是专家、前馈和注意力：正在计算模型，速度由内存或处理器决定。同步等待很多：核心互相等待，可能有其他程序干扰或线程过多。等待磁盘：正在读取专家，更大的缓存会有帮助。</translation>
         </message>
     </context>
     <context>

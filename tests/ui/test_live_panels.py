@@ -14,6 +14,7 @@ from app.machine_speeds import MachineSpeeds, speeds_file
 from engine import MemoryPlan
 from engine.hardware.memory_speed import MemorySpeed
 from engine.steps import BANDS
+from tests.support.made_up_run import MadeUpRun
 from tests.support.made_up_steps import MadeUpTelemetry
 from ui.live_docks import LiveDocks
 from ui.performance.bands import SHOWN_BANDS, shown_bands_us
@@ -61,6 +62,23 @@ def test_every_band_of_the_engine_is_shown_in_exactly_one_band() -> None:
     steps = telemetry.steps()
     assert shown_bands_us(steps).sum() == pytest.approx(steps.bands_us.sum())
     assert shown_bands_us(steps)[:, 0] == pytest.approx(steps.bands_us[:, BANDS.index("experts")])
+
+
+def test_a_dense_models_work_is_called_feed_forward_and_has_no_experts_in_its_legend(bench: Bench, qtbot: Any) -> None:
+    dense = MadeUpRun(shares={"feed forward": 0.7, "attention": 0.3}).steps()
+    names = {band.name: band for band in SHOWN_BANDS}
+    assert names["feed forward"].parts == ("feed forward",) and names["experts"].parts == ("experts",)
+    bench.window.show()
+    dock = bench.docks.docks["time"]
+    dock.show()
+    panel: Any = dock.panel
+    legend, before = panel.legend, panel.legend.heightForWidth(200)
+    assert "experts" in legend.accessibleName() and "feed forward" not in legend.accessibleName()
+    bench.docks.feed.steps = dense
+    panel.show_steps()
+    assert legend.accessibleName().startswith("feed forward 70%, attention 30%, norms")
+    assert "experts" not in legend.accessibleName() and "router" not in legend.accessibleName()
+    assert legend.heightForWidth(200) < before
 
 
 def test_only_the_experts_are_made_and_shown_at_first_and_hidden_docks_read_nothing(bench: Bench, qtbot: Any) -> None:

@@ -22,10 +22,16 @@ class Band:
     parts: tuple[str, ...]
 
     @property
+    def is_of_some_models(self) -> bool:
+        """Whether a model may have nothing of the kind: then the legend leaves it out."""
+        return self.token in ("band_experts", "band_feed_forward", "band_router")
+
+    @property
     def name(self) -> str:
         translate = QCoreApplication.translate
         return {
             "band_experts": translate("Bands", "experts"),
+            "band_feed_forward": translate("Bands", "feed forward"),
             "band_attention": translate("Bands", "attention"),
             "band_router": translate("Bands", "router"),
             "band_norms": translate("Bands", "norms and other"),
@@ -38,7 +44,8 @@ class Band:
 
 
 SHOWN_BANDS = (  # from the bottom of the stack
-    Band("band_experts", ("experts", "feed forward")),
+    Band("band_experts", ("experts",)),
+    Band("band_feed_forward", ("feed forward",)),  # of layers without experts: all of a dense model's
     Band("band_attention", ("attention",)),
     Band("band_router", ("router",)),
     Band("band_norms", ("norms", "embedding", "other")),

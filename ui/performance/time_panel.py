@@ -82,17 +82,23 @@ class BandLegend(QWidget):
 
     def set_shares(self, shares: list[float]) -> None:
         """Of all time, each from 0 to 1."""
-        self._shares = shares
-        self.setAccessibleName(
-            ", ".join(f"{band.name} {share:.0%}" for band, share in zip(SHOWN_BANDS, shares, strict=True))
-        )
+        before, self._shares = self.shown(), shares
+        self.setAccessibleName(", ".join(f"{SHOWN_BANDS[number].name} {shares[number]:.0%}" for number in self.shown()))
+        if len(before) != len(self.shown()):
+            self.updateGeometry()
         self.update()
+
+    def shown(self) -> list[int]:
+        """The places of the bands that are listed: not those that this model does not have."""
+        return [
+            number for number, band in enumerate(SHOWN_BANDS) if self._shares[number] > 0 or not band.is_of_some_models
+        ]
 
     def hasHeightForWidth(self) -> bool:
         return True
 
     def heightForWidth(self, width: int) -> int:
-        n_rows = -(-len(SHOWN_BANDS) // self._n_columns(width))
+        n_rows = -(-len(self.shown()) // self._n_columns(width))
         return n_rows * current_theme().px(18) + current_theme().px(2)
 
     def sizeHint(self) -> QSize:
@@ -107,10 +113,12 @@ class BandLegend(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(theme.font(11))
         n_columns, row_height = self._n_columns(self.width()), theme.px(18)
-        n_rows = -(-len(SHOWN_BANDS) // n_columns)
+        shown = self.shown()
+        n_rows = -(-len(shown) // n_columns)
         width = self.width() / n_columns
-        for number, (band, share) in enumerate(zip(SHOWN_BANDS, self._shares, strict=True)):
-            column, row = divmod(number, n_rows)
+        for place, number in enumerate(shown):
+            band, share = SHOWN_BANDS[number], self._shares[number]
+            column, row = divmod(place, n_rows)
             box = QRectF(column * width, row * row_height, width - theme.px(10), row_height)
             mark = QRectF(box.left(), box.center().y() - theme.px(4), theme.px(8), theme.px(8))
             painter.setPen(Qt.PenStyle.NoPen)
@@ -135,9 +143,10 @@ class TimePanel(LivePanel):
         self.setAccessibleName(self.title)
         self.help_text = self.tr(
             "Each column is one token, as high as the milliseconds that it took; the colours say what the processor "
-            "did in that time. Mostly experts and attention: the model is being computed, and memory or processor set "
-            "the pace. Much waiting at barriers: cores wait for each other, so other programs are in the way or there "
-            "are too many threads. Waiting for disk: experts are being read, and a larger cache would help."
+            "did in that time. Mostly experts, feed forward and attention: the model is being computed, and memory or "
+            "processor set the pace. Much waiting at barriers: cores wait for each other, so other programs are in the "
+            "way or there are too many threads. Waiting for disk: experts are being read, and a larger cache would "
+            "help."
         )
         self.most_tokens = _MOST_TOKENS
         self.chart, self.legend = StackedBands(self), BandLegend(self)
