@@ -110,9 +110,12 @@ class MainWindow(QMainWindow):
         self.toast = Toast(self)
 
     def _make_performance_page(self) -> QWidget:
-        from ui.performance.performance_page import PerformancePage  # noqa: PLC0415  (made when first shown)
+        from ui.diagnostics.live import why_question  # noqa: PLC0415  (made when first shown)
+        from ui.performance.performance_page import PerformancePage  # noqa: PLC0415
 
-        return PerformancePage(self.recordings, self.services.engine)
+        page = PerformancePage(self.recordings, self.services.engine, question=why_question(self.services.engine, self))
+        page.notice.connect(self.toast.show_message)
+        return page
 
     def _connect(self) -> None:
         services = self.services

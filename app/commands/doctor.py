@@ -48,6 +48,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("-m", "--model", type=Path, help="the model file that is meant to be run")
     parser.add_argument("--measure", action="store_true", help="also measure memory and disk (a few seconds)")
     parser.add_argument("--all", action="store_true", help="give the reasons for what is in order, too")
+    parser.add_argument(
+        "--why",
+        action="store_true",
+        help="say in at most three sentences what makes answers slow: runs a short one, with -m or the starter model",
+    )
+    parser.add_argument("--recording", type=Path, help="with --why: look at this recording, run nothing")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(run=run)
 
@@ -62,6 +68,11 @@ def run(options: argparse.Namespace) -> int:
             findings += job.run_blocking(lambda job: measure(inspection, job))
     else:
         findings += known(inspection)
+    if options.why:
+        from app.commands.doctor_why import causes, print_causes  # noqa: PLC0415  (only here needed)
+
+        print_causes(causes(options, inspection, findings), as_json=options.json)
+        return 0
     if options.json:
         sys.stdout.write(json.dumps({"findings": [as_json(finding) for finding in findings]}, indent=2) + "\n")
     else:

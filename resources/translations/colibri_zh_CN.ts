@@ -2236,6 +2236,10 @@ The file can only be deleted for good.</source>
             <source>The system will ask for an administrator's password.</source>
             <translation>系统会要求输入管理员密码。</translation>
         </message>
+        <message>
+            <source>Why is it slow?</source>
+            <translation>为什么慢？</translation>
+        </message>
     </context>
     <context>
         <name>ComparisonTable</name>
@@ -2386,12 +2390,57 @@ The file can only be deleted for good.</source>
             <source>Measure speed</source>
             <translation>测量速度</translation>
         </message>
+        <message>
+            <source>The command was copied</source>
+            <translation>命令已复制</translation>
+        </message>
     </context>
     <context>
         <name>RecordedView</name>
         <message>
             <source>A recording of Colibri</source>
             <translation>Colibri 的记录</translation>
+        </message>
+    </context>
+    <context>
+        <name>CauseRow</name>
+        <message>
+            <source>Fix…</source>
+            <translation>修复…</translation>
+        </message>
+        <message>
+            <source>Command</source>
+            <translation>命令</translation>
+        </message>
+        <message>
+            <source>Copy the command</source>
+            <translation>复制命令</translation>
+        </message>
+    </context>
+    <context>
+        <name>WhyView</name>
+        <message>
+            <source>Why is it slow?</source>
+            <translation>为什么慢？</translation>
+        </message>
+        <message>
+            <source>Close the answer</source>
+            <translation>关闭回答</translation>
+        </message>
+        <message>
+            <source>Looking at the check, the model&apos;s plan and the last answer…</source>
+            <translation>正在查看检查结果、模型的计划和上一个回答…</translation>
+        </message>
+    </context>
+    <context>
+        <name>WhyButton</name>
+        <message>
+            <source>Why is it slow?</source>
+            <translation>为什么慢？</translation>
+        </message>
+        <message>
+            <source>Reads the check, the model&apos;s plan and the last answer, and says what to do first</source>
+            <translation>读取检查结果、模型的计划和上一个回答，并说明首先该做什么</translation>
         </message>
     </context>
 </TS>

@@ -632,8 +632,104 @@
             <translation>增加一个随机源会有帮助，在虚拟机中可用 virtio-rng。</translation>
         </message>
         <message>
+            <source>about {percent:.0f} % faster</source>
+            <translation>约快 {percent:.0f} %</translation>
+        </message>
+        <message>
+            <source>about {times:.1f} times as fast</source>
+            <translation>约为现在的 {times:.1f} 倍速度</translation>
+        </message>
+        <message>
+            <source>{share:.0f} % of each token is waiting for experts that are read from the disk for the first time: this passes as the conversation goes on, {gain}.</source>
+            <translation>每个词元有 {share:.0f} % 的时间在等待首次从磁盘读取的专家：随着对话继续会自行消失，{gain}。</translation>
+        </message>
+        <message>
+            <source>{share:.0f} % of each token is waiting for experts that had to leave memory and are read again: give the expert cache {size} more, which is free, {gain}.</source>
+            <translation>每个词元有 {share:.0f} % 的时间在等待被移出内存后又重新读取的专家：为专家缓存再分配 {size}（目前空闲），{gain}。</translation>
+        </message>
+        <message>
+            <source>{share:.0f} % of each token is waiting for experts that do not fit into memory: choose a model of fewer bytes or convert it to Q4_K_M, up to {gain}.</source>
+            <translation>每个词元有 {share:.0f} % 的时间在等待内存放不下的专家：选择更小的模型或转换为 Q4_K_M，最多{gain}。</translation>
+        </message>
+        <message>
+            <source>{workers} workers share processor time of {cpus:g} CPUs and wait {share:.0f} % of each token for each other: set Threads to {n} (Settings), up to {gain}.</source>
+            <translation>{workers} 个工作线程共用 {cpus:g} 个 CPU 的处理器时间，每个词元有 {share:.0f} % 的时间互相等待：把线程数设为 {n}（设置），最多{gain}。</translation>
+        </message>
+        <message>
+            <source>Tokens take {mean:.1f} ms on average and {quiet:.1f} ms when nothing disturbs them, and {load:.1f} processes ran on {cpus} CPUs: close programs that compute, {gain}.</source>
+            <translation>词元平均耗时 {mean:.1f} 毫秒，不受干扰时为 {quiet:.1f} 毫秒，而 {cpus} 个 CPU 上有 {load:.1f} 个进程在运行：关闭占用计算的程序，{gain}。</translation>
+        </message>
+        <message>
+            <source>The processor slowed itself down because of heat, and tokens take {mean:.1f} ms on average, the quickest tenth {quiet:.1f}: give it air, {gain}.</source>
+            <translation>处理器因过热而降速，词元平均耗时 {mean:.1f} 毫秒，最快的十分之一为 {quiet:.1f} 毫秒：改善散热，{gain}。</translation>
+        </message>
+        <message>
+            <source>Only {workers} of {cores} cores work for the model: set Threads to automatic (Settings), up to {gain}.</source>
+            <translation>{cores} 个核心中只有 {workers} 个为模型工作：把线程数设为自动（设置），最多{gain}。</translation>
+        </message>
+        <message>
+            <source>{workers} workers share {cores} physical cores and wait {share:.0f} % of each token for each other: set Threads to automatic (Settings), up to {gain}.</source>
+            <translation>{workers} 个工作线程共用 {cores} 个物理核心，每个词元有 {share:.0f} % 的时间互相等待：把线程数设为自动（设置），最多{gain}。</translation>
+        </message>
+        <message>
+            <source>The governor powersave holds the cores at {now} though they can do {highest}: choose the governor performance, up to {gain}.</source>
+            <translation>调频策略 powersave 把核心限制在 {now}，而它们可达 {highest}：选择调频策略 performance，最多{gain}。</translation>
+        </message>
+        <message>
+            <source>A limit holds the cores at {now} though they can do {highest}: lift the limit, up to {gain}.</source>
+            <translation>频率上限把核心限制在 {now}，而它们可达 {highest}：取消该上限，最多{gain}。</translation>
+        </message>
+        <message>
+            <source>{share:.0f} % of the model lies on pages of 4 KiB, which are read 20 % slower: allow huge pages and load the model again, {gain}.</source>
+            <translation>模型有 {share:.0f} % 位于 4 KiB 页上，读取会慢 20 %：允许使用大页并重新加载模型，{gain}。</translation>
+        </message>
+        <message>
+            <source>Programs waited for memory {percent:.0f} % of the last minute: close some, up to {gain}.</source>
+            <translation>最近一分钟里程序有 {percent:.0f} % 的时间在等待内存：关闭一些程序，最多{gain}。</translation>
+        </message>
+        <message>
+            <source>Reading the prompt took {share:.0f} % of the last answer&apos;s time, and COLIBRI_ISA forbids the processor&apos;s matrix unit (AMX): start Colibri without it, up to {gain}.</source>
+            <translation>读取提示占上一个回答 {share:.0f} % 的时间，而 COLIBRI_ISA 禁用了处理器的矩阵单元（AMX）：启动 Colibri 时不要设置它，最多{gain}。</translation>
+        </message>
+        <message>
+            <source>Reading the prompt took {share:.0f} % of the last answer&apos;s time, and the kernel refuses the processor&apos;s matrix unit (AMX): use Linux 5.16 or newer, outside a container that forbids it, up to {gain}.</source>
+            <translation>读取提示占上一个回答 {share:.0f} % 的时间，而内核拒绝使用处理器的矩阵单元（AMX）：使用 Linux 5.16 或更新版本，且不在禁止它的容器中运行，最多{gain}。</translation>
+        </message>
+        <message>
+            <source>Reading {tokens} tokens of the prompt took {seconds:.1f} of {all:.1f} s: with half as much text, or what was read before at its beginning, the answer is there {gain}.</source>
+            <translation>读取提示的 {tokens} 个词元用去 {all:.1f} 秒中的 {seconds:.1f} 秒：若文本减半，或开头是以前读过的内容，得到回答{gain}。</translation>
+        </message>
+        <message>
+            <source>Looking back over {n} positions takes {share:.0f} % of each token: begin a new chat when the subject changes, {gain}.</source>
+            <translation>回顾 {n} 个位置占每个词元 {share:.0f} % 的时间：换话题时新建对话，{gain}。</translation>
+        </message>
+        <message>
+            <source>Each token reads {size} of weights at {rate:.1f} of the {limit:.1f} GB/s that this memory gives: convert the model from {bits:.1f} to {goal} bits a weight (Convert, Q4_K_M), {gain}.</source>
+            <translation>每个词元读取 {size} 权重，速度为 {rate:.1f} GB/s（此内存可达 {limit:.1f} GB/s）：把模型从每权重 {bits:.1f} 位转换为 {goal} 位（转换，Q4_K_M），{gain}。</translation>
+        </message>
+        <message>
             <source>{value}, measured on {day}</source>
             <translation>{value}，测量于 {day}</translation>
+        </message>
+        <message>
+            <source>No answer of {n} tokens or more was measured yet: ask the model something, then ask again here, and the expected gains will be computed.</source>
+            <translation>还没有测量到 {n} 个词元以上的回答：先向模型提问，再回来点此按钮，便会计算预期的提升。</translation>
+        </message>
+        <message>
+            <source>The check found {n} problems, the first of them: {title}, {value}.</source>
+            <translation>检查发现 {n} 个问题，首要的是：{title}，{value}。</translation>
+        </message>
+        <message>
+            <source>Nothing was found that slows the model down: a token takes {ms:.1f} ms and reads {size} of weights at {rate:.1f} GB/s; measure the memory (System check) to learn whether that is its limit.</source>
+            <translation>没有发现拖慢模型的原因：每个词元耗时 {ms:.1f} 毫秒，以 {rate:.1f} GB/s 读取 {size} 权重；测量内存（系统检查）可知这是否已是其极限。</translation>
+        </message>
+        <message>
+            <source>Nothing slows the model down: a token takes {ms:.1f} ms and reads {size} of weights at {rate:.1f} GB/s, more than the memory&apos;s {limit:.1f}, because much of it stays in the processor&apos;s cache.</source>
+            <translation>没有什么拖慢模型：每个词元耗时 {ms:.1f} 毫秒，以 {rate:.1f} GB/s 读取 {size} 权重，高于内存的 {limit:.1f} GB/s，因为其中很多留在处理器缓存中。</translation>
+        </message>
+        <message>
+            <source>Nothing slows the model down: a token takes {ms:.1f} ms and reads {size} of weights at {rate:.1f} of the {limit:.1f} GB/s that this memory gives; only a smaller model or faster memory would change that.</source>
+            <translation>没有什么拖慢模型：每个词元耗时 {ms:.1f} 毫秒，以 {rate:.1f} GB/s 读取 {size} 权重（此内存可达 {limit:.1f} GB/s）；只有更小的模型或更快的内存才能改变这一点。</translation>
         </message>
     </context>
 </TS>

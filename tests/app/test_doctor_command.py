@@ -13,7 +13,12 @@ from app.commands import doctor
 from app.diagnostics import Host, Inspection, ModelNeeds
 from engine.errors import InvalidRequestError
 from engine.hardware.system_files import SystemFiles
+from tests.app.test_recording import made
+from tests.support.made_up_run import MadeUpRun
+from tests.support.made_up_steps import MadeUpTelemetry
 from tests.support.recorded_machines import write_machine
+
+DATA = Path(__file__).resolve().parents[1] / "data" / "fixtures"
 
 
 def run(*arguments: str) -> int:
@@ -63,6 +68,30 @@ def test_json_has_every_finding_whole(machine: None, capsys: pytest.CaptureFixtu
     assert "model.gguf would fill 3" in findings["huge-pages"]["advice"]
     assert findings["disk-speed"]["status"] == "unavailable"
     assert set(findings["swap"]) == {"id", "group", "title", "status", "value", "why", "advice", "command", "fix"}
+
+
+@pytest.mark.parametrize("machine", ["amd-desktop"], indirect=True)
+def test_why_reads_a_recording_and_answers_in_at_most_three_sentences(
+    machine: None, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "slow.colibri-recording"
+    recording = made(MadeUpTelemetry(2, 8, 2, 8))
+    replace(recording, steps=MadeUpRun(n_workers=8).steps(), moe_layers=(0,)).save(path)
+    assert run("--why", "--recording", str(path)) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("1. The governor powersave holds the cores at ") and lines[0].endswith(" as fast.")
+    assert lines[1] == "   $ echo performance | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"
+    assert run("--why", "--recording", str(path), "--json") == 0
+    (cause,) = json.loads(capsys.readouterr().out)["why"]
+    assert cause["id"] == "frequency" and cause["gain"] > 1.5 and cause["fix"]["verb"] == "set-governor"
+
+
+def test_why_runs_a_short_answer_of_a_model(capsys: pytest.CaptureFixture[str], colibri_home: Path) -> None:
+    model = DATA / "qwen2_moe-Q4_K_M.gguf"
+    assert run("--why", "--json", "-m", str(model)) == 0
+    causes = json.loads(capsys.readouterr().out)["why"]
+    assert 1 <= len(causes) <= 3 and causes[0]["id"] != "no-run"
+    assert all(cause["sentence"] for cause in causes)
 
 
 def test_a_model_that_is_not_there_is_named(tmp_path: Path) -> None:

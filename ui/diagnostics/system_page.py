@@ -19,8 +19,11 @@ from PySide6.QtWidgets import (
 )
 
 from app.diagnostics import Finding, Group, Status, Verb
+from app.diagnostics.causes import Cause
 from ui.diagnostics.finding_row import FindingRow
 from ui.diagnostics.system_check import SystemCheck
+from ui.diagnostics.why import WhyQuestion
+from ui.diagnostics.why_view import WhyButton, WhyView
 from ui.diagnostics.wording import heading, summary, translated
 
 _STEPS = 1000
@@ -33,7 +36,10 @@ class SystemPage(QWidget):
 
     notice = Signal(str)
 
-    def __init__(self, check: SystemCheck, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, check: SystemCheck, parent: QWidget | None = None, *, question: WhyQuestion | None = None
+    ) -> None:
+        """`question`: what the button "Why is it slow?" asks; None: there is no such button."""
         super().__init__(parent)
         self.setObjectName("Page")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
@@ -52,7 +58,7 @@ class SystemPage(QWidget):
         self._column = QVBoxLayout(content)
         self._column.setContentsMargins(28, 24, 28, 28)
         self._column.setSpacing(10)
-        self._build_head()
+        self._build_head(question)
         self._body_start = self._column.count()
         self._column.addStretch(1)
         around = QWidget(self)
@@ -75,7 +81,7 @@ class SystemPage(QWidget):
         check.failed.connect(self.notice)
         self._on_changed()
 
-    def _build_head(self) -> None:
+    def _build_head(self, question: WhyQuestion | None) -> None:
         title = QLabel(self.tr("System check"), self)
         title.setProperty("tone", "hero")
         self.summary = QLabel(self)
@@ -92,10 +98,19 @@ class SystemPage(QWidget):
         for button in (self.again, self.measure, self.cancel):
             buttons.addWidget(button)
         buttons.addStretch(1)
+        self.why: WhyView | None = None
+        if question is not None:
+            buttons.addWidget(WhyButton(question, self))
+            self.why = WhyView(question, self, can_fix=self.check.can_fix)
+            self.why.copied.connect(self._say_copied)
+            self.why.fix_requested.connect(self.ask_cause)
+            question.failed.connect(self.notice)
         for widget in (title, self.summary):
             self._column.addWidget(widget)
         self._column.addLayout(buttons)
         self._column.addWidget(self.bar)
+        if self.why is not None:
+            self._column.addWidget(self.why)
 
     def _button(self, title: str, act: Callable[[], None]) -> QPushButton:
         button = QPushButton(title, self)
@@ -147,13 +162,16 @@ class SystemPage(QWidget):
             row = self.rows[finding.id] = FindingRow(finding, self)
             row.fix_requested.connect(self.ask)
             row.undo_requested.connect(self.ask_undo)
-            row.copied.connect(lambda: self.notice.emit(self.tr("The command was copied")))
+            row.copied.connect(self._say_copied)
             self._section(finding.group).addWidget(row)
             if finding.status is Status.PROBLEM:
                 row.open()
         row.set_finding(
             finding, can_fix=self.check.can_fix, can_undo=self.check.can_fix and self._change_of(finding) is not None
         )
+
+    def _say_copied(self) -> None:
+        self.notice.emit(self.tr("The command was copied"))
 
     def _section(self, group: Group) -> QVBoxLayout:
         if group not in self._sections:
@@ -180,6 +198,12 @@ class SystemPage(QWidget):
         fix = finding.fix
         if fix is not None:
             self._confirm(translated(finding.title), translated(fix.effect), lambda: self.check.make(fix))
+
+    def ask_cause(self, cause: Cause) -> None:
+        """The same for a cause of slowness."""
+        fix = cause.fix
+        if fix is not None:
+            self._confirm(self.tr("Why is it slow?"), translated(fix.effect), lambda: self.check.make(fix))
 
     def ask_undo(self, finding: Finding) -> None:
         """The same for putting it back."""

@@ -7,7 +7,7 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QFileDialog,
     QHBoxLayout,
@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
 from app.recording import SUFFIX, Recording
 from engine.errors import ColibriError
 from ui import format as fmt
+from ui.diagnostics.why_view import WhyButton, WhyView
 from ui.performance.comparison_table import ComparisonTable
 from ui.performance.recorded_view import RecordedView
 from ui.performance.recordings import Recordings, measurements_dir, recordings_dir
@@ -32,6 +33,7 @@ from ui.widgets.page_header import PageHeader
 if TYPE_CHECKING:
     from app.engine_service import EngineService
     from app.jobs import Job
+    from ui.diagnostics.why import WhyQuestion
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +44,17 @@ _PROMPT_TOKENS, _ANSWER_TOKENS, _N_REPETITIONS = 256, 64, 3
 class PerformancePage(QWidget):
     """Recordings to the left; to the right the one that is chosen, or the comparison of two."""
 
-    def __init__(self, recordings: Recordings, service: EngineService, parent: QWidget | None = None) -> None:
+    notice = Signal(str)
+
+    def __init__(
+        self,
+        recordings: Recordings,
+        service: EngineService,
+        parent: QWidget | None = None,
+        *,
+        question: WhyQuestion | None = None,
+    ) -> None:
+        """`question`: what the button "Why is it slow?" asks; None: there is no such button."""
         super().__init__(parent)
         self._recordings, self._service = recordings, service
         self._opened: dict[Path, Recording] = {}
@@ -100,6 +112,16 @@ class PerformancePage(QWidget):
         row.setContentsMargins(20, 6, 20, 0)
         row.addWidget(self.message)
         column.addLayout(row)
+        self.why: WhyView | None = None
+        if question is not None:
+            header.add(WhyButton(question, self))
+            self.why = WhyView(question, self)
+            self.why.copied.connect(lambda: self.notice.emit(self.tr("The command was copied")))
+            question.failed.connect(self.message.setText)
+            around = QHBoxLayout()
+            around.setContentsMargins(16, 8, 16, 0)
+            around.addWidget(self.why)
+            column.addLayout(around)
         column.addLayout(body, 1)
         recordings.changed.connect(self._show_state)
         service.on_change(self._show_state)

@@ -23,6 +23,7 @@ from tests.support.recorded_machines import write_machine
 from ui.diagnostics.finding_row import FindingBody
 from ui.diagnostics.system_check import SystemCheck
 from ui.diagnostics.system_page import SystemPage
+from ui.diagnostics.why import WhyQuestion
 from ui.theme import current_theme
 
 
@@ -52,9 +53,9 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
 
 
-def make_page(machine: Machine, *, has_polkit: bool = True) -> SystemPage:
+def make_page(machine: Machine, *, has_polkit: bool = True, question: WhyQuestion | None = None) -> SystemPage:
     fixer = Fixer(machine.folder / "changes.json", SystemFiles(machine.root), machine.pkexec)
-    return SystemPage(SystemCheck(machine.look, fixer, lambda: None, has_polkit))
+    return SystemPage(SystemCheck(machine.look, fixer, lambda: None, has_polkit), question=question)
 
 
 @pytest.fixture
