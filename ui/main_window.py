@@ -106,10 +106,14 @@ class MainWindow(QMainWindow):
         self.docks = LiveDocks(self, lambda: engine.telemetry, lambda: engine.memory, self.services.n_cores)
         self.dock = self.docks.experts
         self.recordings = Recordings(engine, lambda: self.services.settings.settings, self)
-        self.pages.add("performance", "performance", self.tr("Performance"), self._make_performance_page)
+        self.pages.add("performance", "performance", self.tr("Performance"), self._late_performance_page)
         self.toast = Toast(self)
 
-    def _make_performance_page(self) -> QWidget:
+    def _late_performance_page(self) -> QWidget:
+        modules = ("app.measurements", "app.recording", "ui.diagnostics.live", "ui.performance.performance_page")
+        return LatePage(modules, self._performance_page, self)
+
+    def _performance_page(self) -> QWidget:
         from ui.diagnostics.live import why_question  # noqa: PLC0415  (made when first shown)
         from ui.performance.performance_page import PerformancePage  # noqa: PLC0415
 
