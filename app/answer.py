@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,11 +47,17 @@ class Answer:
         self._timer: asyncio.TimerHandle | None = None
         self._meter = Meter()
 
-    async def write(self, service: EngineService, history: list[dict[str, Any]], params: SamplingParams) -> Message:
+    async def write(
+        self,
+        service: EngineService,
+        history: list[dict[str, Any]],
+        params: SamplingParams,
+        thinking: Sequence[str] = (),
+    ) -> Message:
         """Generate to the end and return the finished message. Raises what the service raises."""
         if self._stopped:
             return self._finish(MessageState.STOPPED)
-        self._generation = service.generate(history, params)
+        self._generation = service.generate(history, params, thinking=thinking)
         async with self._generation:
             async for delta in self._generation:
                 self._take(delta)

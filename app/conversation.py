@@ -194,8 +194,10 @@ class Conversation:
             await loop.run_in_executor(None, self.store.sync)  # the question is on the disk before the engine sees it
             from engine import SamplingParams  # noqa: PLC0415
 
-            params = sampling_params(SamplingParams, self._settings().sampling, chat.sampling)
-            message = await answer.write(self.service, history, params)
+            settings = self._settings()
+            params = sampling_params(SamplingParams, settings.sampling, chat.sampling)
+            thinking = (settings.thinking, settings.thinking_effort)
+            message = await answer.write(self.service, history, params, thinking)
         except asyncio.CancelledError:
             answer.abandon()
             raise

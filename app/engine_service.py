@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # the engine is imported in its own thread: the window need n
     from app.benchmark import BenchmarkResult, SpeedTest
     from engine import Delta, Engine, EngineConfig, MemoryPlan, ModelInfo, SamplingParams, Stats
     from engine.chat.chat_prompts import ChatPrompt
+    from engine.chat.thinking import Thinking
     from engine.telemetry import Telemetry
 
 logger = logging.getLogger(__name__)
@@ -61,6 +62,7 @@ class EngineService:
         self.info: ModelInfo | None = None
         self.memory: MemoryPlan | None = None
         self.telemetry: Telemetry | None = None
+        self.thinking: Thinking | None = None  # what may be said about it to the open model; None until that is known
         self.loading: Job | None = None
         self.error: BaseException | None = None
         self._listeners: list[Callable[[], None]] = []
@@ -89,8 +91,13 @@ class EngineService:
             if change == self._n_changes:
                 self._settle(engine, error)
 
+        def learn(thinking: Thinking) -> None:
+            if change == self._n_changes:
+                self.thinking = thinking
+                self._notify()
+
         async def work(job: Job) -> ModelInfo:
-            return await self._call(lambda: self._open(Path(path), config, job, _on(loop, settle)))
+            return await self._call(lambda: self._open(Path(path), config, job, _on(loop, settle), _on(loop, learn)))
 
         return await job.run(work)
 
@@ -106,10 +113,12 @@ class EngineService:
         *,
         tools: Sequence[Any] | None = None,
         variables: Mapping[str, Any] | None = None,
+        thinking: Sequence[str] = (),
     ) -> Generation:
         """Answer a conversation with the open model, or with the one that is being loaded.
 
         `tools`: functions that the model may call. `variables`: the chat template's own (`enable_thinking`, ...).
+        `thinking`: how long the model should think; the first that it knows counts, and none where it knows none.
 
         Returns an asynchronous iterator of Delta; its `cancel` or `aclose` stops it within one step of the engine.
         Iterating raises NoModelError, what Engine.add and the chat template raise, and NumericalError for an answer
@@ -117,7 +126,9 @@ class EngineService:
         """
 
         def prompt(engine: Engine) -> ChatPrompt:
-            return engine.chat_prompts.prompt(messages, tools=tools, **(variables or {}))
+            known = engine.chat_prompts.thinking
+            own = known.variables(known.first_of(thinking)) if thinking else {}
+            return engine.chat_prompts.prompt(messages, tools=tools, **own, **(variables or {}))
 
         return self._generate(prompt, params)
 
@@ -200,7 +211,7 @@ class EngineService:
         if self.loading is not None:
             self.loading.cancel()
         self.loading = job
-        self.info = self.memory = self.telemetry = self.error = None
+        self.info = self.memory = self.telemetry = self.thinking = self.error = None
         self.state = state
         self._notify()
         return self._n_changes
@@ -267,6 +278,7 @@ class EngineService:
         config: EngineConfig | None,
         job: Job,
         settle: Callable[[Engine | None, BaseException | None], None],
+        learn: Callable[[Thinking], None],
     ) -> ModelInfo:
         from engine import Engine, EngineConfig  # noqa: PLC0415
 
@@ -289,13 +301,14 @@ class EngineService:
             raise failure from error
         self._engine = engine
         settle(engine, None)
-        self._commands.put(self._warm_up)
+        self._commands.put(lambda: self._warm_up(learn))
         return engine.info
 
-    def _warm_up(self) -> None:
+    def _warm_up(self, learn: Callable[[Thinking], None]) -> None:
         """Let the tokenizer and the template build what they build on first use, before anybody waits for it."""
         try:
             if self._engine is not None:
+                learn(self._engine.chat_prompts.thinking)
                 self._engine.chat_prompts.prompt([{"role": "user", "content": "."}])
         except ColibriError as error:  # whoever asks will be told
             logger.info("the chat template does not take a short message: %s", error)

@@ -51,6 +51,8 @@ class Settings:
     context_length: int = 4096
     threads: int | None = None  # None: as many as there are physical cores
     system_prompt: str = ""  # for new chats
+    thinking: str = ""  # "on" or "off", for models that know these; "": as the model usually does
+    thinking_effort: str = ""  # "low", "medium" or "high", likewise
     sampling: SamplingSettings = SamplingSettings()
     last_chat_id: int | None = None
     window_geometry: str = ""  # what Qt saved, in base64

@@ -68,6 +68,7 @@ class PlainText:
     """The AnswerParser of requests that want all text as it comes."""
 
     is_answering = True
+    is_divided_by_control = False
 
     def push(self, text: str) -> list[Piece]:
         """The text itself."""
@@ -153,10 +154,8 @@ class Request:
     def _read(self, token: int) -> tuple[list[Piece], bool]:
         """What a token adds, and whether a stop string has come."""
         if self._tokenizer.is_special(token):
-            if isinstance(self._parser, PlainText):
-                return [], False  # hidden: a stop string goes on behind it
-            pieces = self._parser.push(self._stops.flush())
-            return pieces + self._parser.push_control(self._tokenizer.token_text(token)), False
+            held = self._stops.flush() if self._parser.is_divided_by_control else ""
+            return self._parser.push(held) + self._parser.push_control(self._tokenizer.token_text(token)), False
         text, stopped = self._stops.push(self._decoder.push(token))
         return self._parser.push(text), stopped
 

@@ -232,6 +232,9 @@ SCENES = {
     "reasoning-light": Scene({"theme": "light"}, chat="Letters of a fruit", act=unfold),
     "reasoning-dark": Scene({"theme": "dark"}, chat="Letters of a fruit", act=unfold),
     "reasoning-chinese": Scene({"theme": "light", "language": "zh_CN"}, chat="Letters of a fruit", act=unfold),
+    "thinking-light": Scene({"theme": "light"}, chat="Letters of a fruit", moe=True),
+    "thinking-dark": Scene({"theme": "dark", "thinking": "off"}, chat="Letters of a fruit", moe=True),
+    "thinking-chinese": Scene({"theme": "light", "language": "zh_CN"}, chat="Letters of a fruit", moe=True),
     "streaming": Scene({"theme": "light"}, chat=None, act=ask),
 }
 
@@ -336,7 +339,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", choices=[[], *SCENES], metavar="NAME")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "images")
-    parser.add_argument("--moe", type=Path, help="a GGUF with experts, for the pictures of the expert panel")
+    parser.add_argument(
+        "--moe", type=Path, help="a GGUF with experts, for the expert panel; its template knows thinking"
+    )
     arguments = parser.parse_args()
     starter_file = starter.starter_path()
     for name in arguments.names or SCENES:

@@ -23,6 +23,7 @@ from ui.chat.chat_list_model import ShownChat
 from ui.chat.chat_page import ChatPage
 from ui.chat.drafts import Drafts
 from ui.chat.sidebar import Sidebar
+from ui.chat.thinking_setting import ThinkingSetting
 from ui.convert.drop_zone import dropped_path
 from ui.help_dialog import HelpDialog
 from ui.live_docks import LiveDocks
@@ -85,6 +86,7 @@ class MainWindow(QMainWindow):
     def _build(self) -> None:
         self.sidebar = Sidebar(self)
         self.page = ChatPage(self.services.drafts, self)
+        ThinkingSetting(self.page.composer.thinking, self.services.engine, self.services.settings)
         self.status = StatusLine(self)
         self._splitter = QSplitter(Qt.Orientation.Horizontal, self)
         self._splitter.setHandleWidth(1)

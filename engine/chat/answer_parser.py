@@ -20,6 +20,11 @@ class AnswerParser(Protocol):
         """Whether what comes next is the answer, rather than reasoning or the format's own."""
         ...
 
+    @property
+    def is_divided_by_control(self) -> bool:
+        """Whether a control token parts the text before it from that behind, so that no stop string spans both."""
+        ...
+
     def push(self, text: str) -> list[Piece]:
         """Take ordinary text."""
         ...
@@ -35,6 +40,8 @@ class AnswerParser(Protocol):
 
 class SpanParser:
     """An AnswerParser for answers whose stretches lie between markers. White space around a span is nobody's."""
+
+    is_divided_by_control = True
 
     def __init__(
         self,

@@ -21,6 +21,8 @@ class HarmonyParser:
     answer; what has a recipient is a call of a tool. The answer begins in a header that the prompt has opened.
     """
 
+    is_divided_by_control = True
+
     def __init__(self, spelling: Spelling) -> None:
         self._scanner = Scanner()
         self._start, self._message = spelling.of(START), spelling.of(MESSAGE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,10 @@ class Thinking:
     choices: tuple[str, ...] = ()
     usual: str | None = None
     variable: str = ""
+
+    def first_of(self, wanted: Sequence[str]) -> str | None:
+        """The first of the `wanted` choices that this model has."""
+        return next((choice for choice in wanted if choice in self.choices), None)
 
     def variables(self, choice: str | None) -> dict[str, Any]:
         """What `ChatPrompts.prompt` is to be given for a choice; None leaves it to the template.

@@ -2443,4 +2443,31 @@ The file can only be deleted for good.</source>
             <translation>读取检查结果、模型的计划和上一个回答，并说明首先该做什么</translation>
         </message>
     </context>
+    <context>
+        <name>ThinkingButton</name>
+        <message>
+            <source>Think briefly</source>
+            <translation>简短思考</translation>
+        </message>
+        <message>
+            <source>Think</source>
+            <translation>思考</translation>
+        </message>
+        <message>
+            <source>Think long</source>
+            <translation>深入思考</translation>
+        </message>
+        <message>
+            <source>The model thinks before it answers</source>
+            <translation>模型先思考再回答</translation>
+        </message>
+        <message>
+            <source>The model answers at once</source>
+            <translation>模型直接回答</translation>
+        </message>
+        <message>
+            <source>How long the model thinks before it answers</source>
+            <translation>模型回答之前思考多久</translation>
+        </message>
+    </context>
 </TS>

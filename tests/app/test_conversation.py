@@ -106,10 +106,10 @@ async def test_the_question_is_on_the_disk_before_the_engine_sees_it(store: Chat
     seen: list[tuple[str, ...]] = []
     generate = service.generate
 
-    def spy(*arguments: object) -> object:
+    def spy(*arguments: object, **options: object) -> object:
         with sqlite3.connect(store.path) as other:  # what another program finds in the file at this moment
             seen.append(tuple(row[0] for row in other.execute("SELECT content FROM messages WHERE role = 'user'")))
-        return generate(*arguments)  # type: ignore[arg-type]
+        return generate(*arguments, **options)  # type: ignore[arg-type]
 
     service.generate = spy  # type: ignore[method-assign, assignment]
     try:

@@ -6,6 +6,7 @@ from PySide6.QtCore import QMimeData, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QInputMethodEvent, QKeyEvent, QPainter, QPaintEvent, QResizeEvent, QTextCursor
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QTextEdit, QVBoxLayout, QWidget
 
+from ui.chat.thinking_button import ThinkingButton
 from ui.theme import current_theme
 from ui.widgets.elided_label import ElidedLabel
 from ui.widgets.icon_button import IconButton
@@ -88,6 +89,7 @@ class Composer(QWidget):
             "send", self.tr("Send message"), self, size=34, icon_size=17, kind="send", token="accent_text"
         )
         self._button.clicked.connect(self._on_button)
+        self.thinking = ThinkingButton(self)
         self._banner = QWidget(self)
         banner_layout = QHBoxLayout(self._banner)
         banner_layout.setContentsMargins(2, 0, 0, 2)
@@ -101,6 +103,7 @@ class Composer(QWidget):
         row = QHBoxLayout()
         row.setSpacing(8)
         row.addWidget(self._edit, 1, Qt.AlignmentFlag.AlignBottom)
+        row.addWidget(self.thinking, 0, Qt.AlignmentFlag.AlignBottom)
         row.addWidget(self._button, 0, Qt.AlignmentFlag.AlignBottom)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(theme.px(18), theme.px(9), theme.px(9), theme.px(9))

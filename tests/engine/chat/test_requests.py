@@ -89,5 +89,13 @@ def test_stop_strings_hold_in_every_part() -> None:
     assert texts(found) == {"reasoning": "Hm", "answer": "Yes "}
 
 
+def test_a_control_token_parts_stop_strings_only_where_it_is_read() -> None:
+    """Hidden, it is nothing: a stop string goes on behind it. Read as a marker, it may begin another kind of text."""
+    name, text = "qwen3_moe", "Yes ST<|im_start|>OP more"
+
+    assert texts(deltas(name, text, None, stop=("STOP",))) == {"answer": "Yes "}
+    assert texts(deltas(name, text, think_parser(name), stop=("STOP",))) == {"answer": "Yes STOP more"}
+
+
 def test_without_a_parser_all_text_is_the_answer() -> None:
     assert texts(deltas("llama", "<think>Hm</think>Yes", None)) == {"answer": "<think>Hm</think>Yes"}
