@@ -18,7 +18,9 @@ Floats = npt.NDArray[np.float32]
 QUANTISABLE = tuple(
     TensorType[name] for name in ("Q4_0", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS", "MXFP4")
 )
-LARGEST = 65_504.0  # what a half-precision scale surely holds
+_LARGEST_HALF = 65_504.0  # what a half-precision scale surely holds
+# Of types with other scales; a larger number would be rounded to infinity.
+_LARGEST = {TensorType.F32: 3.4028234e38, TensorType.BF16: 3.3895313e38, TensorType.MXFP4: 2.5521177e38}
 _LEAST_WEIGHT = 1e-4  # of the mean: what was never active must not become arbitrary
 _MOST_WEIGHT = 1e4
 
@@ -37,6 +39,11 @@ def prepare(types: Iterable[TensorType], progress: Progress | None = None) -> No
             library.address(f"encode_{type.name}")
 
 
+def largest_value(type: TensorType) -> float:
+    """The largest magnitude that is quantised to `type`."""
+    return _LARGEST.get(type, _LARGEST_HALF)
+
+
 def quantise(
     rows: Floats, type: TensorType, importance: Floats | None = None, library: KernelLibrary | None = None
 ) -> npt.NDArray[np.uint8]:
@@ -45,8 +52,8 @@ def quantise(
     type: F32, F16, BF16 or one of QUANTISABLE, whose blocks must divide the rows. importance: (n_inputs,) float32 not
     below 0, how much a squared error in each column matters; None: all the same. library: the kernels, by default
     those of this machine's best tier. The numbers are defined by the references beside the encoders in engine/kernels.
-    Raises ValueError for rows that do not fit, and for values that the type cannot hold: not finite, or above 65,504
-    in magnitude where scales are of half precision.
+    Raises ValueError for rows that do not fit, and for values that the type cannot hold: not finite, or above
+    `largest_value`, which is 65,504 where scales are of half precision.
     """
     if rows.ndim != 2 or rows.dtype != np.float32:
         raise ValueError(f"expected rows (n_rows, n_inputs) of float32, found {rows.dtype} of shape {rows.shape}")
@@ -72,8 +79,8 @@ def _check_values(rows: Floats, type: TensorType) -> None:
     largest = max(float(rows.max()), -float(rows.min()))
     if not largest < np.inf:
         raise ValueError(f"expected finite numbers for {type.name}, found others")
-    if largest > LARGEST and type not in (TensorType.F32, TensorType.BF16, TensorType.MXFP4):
-        raise ValueError(f"expected values up to {LARGEST:,.0f} for {type.name}, found {largest:,.0f}")
+    if largest > largest_value(type):
+        raise ValueError(f"expected values up to {largest_value(type):,.8g} for {type.name}, found {largest:,.8g}")
 
 
 def _weights(importance: Floats | None, n_inputs: int) -> Floats:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.convert.matrices import Matrix, Rows, Values
-from engine.convert.quantise import LARGEST, quantise
+from engine.convert.quantise import largest_value, quantise
 from engine.convert.stored import PackedRows
 from engine.errors import ModelFormatError, UnsupportedModelError
 from engine.gguf.tensor_types import TensorType
@@ -137,9 +137,10 @@ class TensorPlan:
             return np.concatenate(pieces)
         except ValueError as error:
             largest = float(np.abs(values).max(initial=0))
-            if largest <= LARGEST:
+            if largest <= largest_value(self.type):
                 raise
+            other = "F32" if self.type is TensorType.BF16 else "BF16"
             raise UnsupportedModelError(
-                f"Tensor {self.name}: expected values up to {LARGEST:,.0f}, which is what {self.type.name} holds, "
-                f"found {largest:,.0f}. Convert this model to BF16."
+                f"Tensor {self.name}: expected values up to {largest_value(self.type):,.8g}, which is what "
+                f"{self.type.name} holds, found {largest:,.8g}. Convert this model to {other}."
             ) from error

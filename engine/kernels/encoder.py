@@ -40,6 +40,7 @@ from engine.kernels.simd import (
 _I, _F = i32x16.llvm, f32x16.llvm
 _MAGIC = 12582912.0  # 1.5 * 2^23: adding it drops the fraction, ties to even
 _INFINITY = np.float32(np.inf)
+_LARGEST_HALF = np.float32(65_504)  # a fit by least squares may wish for more
 
 # In NumPy ------------------------------------------------------------------------------------------------------------
 
@@ -79,8 +80,8 @@ def quotient_reference(numerator: np.ndarray, denominator: np.ndarray) -> np.nda
 
 
 def half_reference(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """`values` (n,) rounded to half precision: as float32, and as bytes (n, 2)."""
-    halves = values.astype("<f2")
+    """`values` (n,) rounded to half precision, at most its largest number: as float32, and as bytes (n, 2)."""
+    halves = np.minimum(np.maximum(values, -_LARGEST_HALF), _LARGEST_HALF).astype("<f2")
     return halves.astype(np.float32), halves[:, None].view(np.uint8)
 
 
@@ -118,7 +119,7 @@ def _load_splat(b: ir.IRBuilder, address: ir.Value) -> ir.Value:
 nearest_whole = define(
     f32x16, (f32x16,), lambda b, v: b.fsub(b.fadd(v, _constant(_MAGIC)), _constant(_MAGIC))
 )  # of magnitudes below 2^22
-to_half = define(i32x16, (f32x16,), lambda b, v: b.zext(float_to_half_bits(b, v), _I))  # bits
+_half_bits = define(i32x16, (f32x16,), lambda b, v: b.zext(float_to_half_bits(b, v), _I))
 from_half = define(f32x16, (i32x16,), _from_half)
 whole_to_i32 = define(i32x16, (f32x16,), lambda b, v: b.fptosi(v, _I))
 shift_left_four = define(i32x16, (i32x16,), lambda b, v: b.shl(v, ir.Constant(_I, [4] * LANES)))
@@ -128,6 +129,12 @@ load_splat = define(f32x16, (types.int64,), _load_splat)
 @device
 def rounded(values, lowest, highest):
     return nearest_whole(minimum(maximum(values, lowest), highest))
+
+
+@device
+def to_half(values):
+    """The bits of the nearest numbers of half precision, none of which is infinite."""
+    return _half_bits(minimum(maximum(values, splat_f32(-_LARGEST_HALF)), splat_f32(_LARGEST_HALF)))
 
 
 @device

@@ -61,6 +61,14 @@ def test_values_beyond_half_precision_are_refused_where_scales_are_halves() -> N
     rows[0, 0] = -70_000
     with pytest.raises(ValueError, match=r"65,504 for Q4_K, found 70,000"):
         quantise(rows, TensorType.Q4_K)
+    rows[0, 1] = 3.395e38
+    for type in (TensorType.BF16, TensorType.MXFP4):  # it would become infinite
+        with pytest.raises(ValueError, match=rf"for {type.name}, found 3\.39"):
+            quantise(rows, type)
+    rows[0, 1] = 2.55e38
+    for type in (TensorType.BF16, TensorType.MXFP4):
+        assert np.isfinite(dequantise(quantise(rows, type), type, rows.shape)).all()
+    rows[0, 1] = 0
     assert dequantise(quantise(rows, TensorType.MXFP4), TensorType.MXFP4, rows.shape)[0, 0] == -65_536
 
 

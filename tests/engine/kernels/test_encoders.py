@@ -114,3 +114,22 @@ def test_floats_are_rounded_as_numpy_rounds_them(library: KernelLibrary, values:
     half, bfloat = (quantise(rows, type, None, library) for type in (TensorType.F16, TensorType.BF16))
     np.testing.assert_array_equal(half, encode_f16_reference(rows[0]).view(np.uint8))
     np.testing.assert_array_equal(bfloat, encode_bf16_reference(rows[0]).view(np.uint8))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("kind", ["lowest and spread", "all lowest", "both ends", "near the top"])
+def test_scales_stay_finite_at_the_end_of_half_precision(name: str, kind: str, library: KernelLibrary) -> None:
+    rng, most = np.random.default_rng(4), np.float32(65_504)
+    rows = rng.uniform(-most, most, (16, 512)).astype(np.float32)
+    if kind == "lowest and spread":
+        rows[:, 1::2] = -most
+    elif kind == "all lowest":
+        rows[:] = -most
+    elif kind == "both ends":
+        rows = np.sign(rows) * most
+    else:
+        rows = most - np.abs(rows) * np.float32(0.01)
+    type = TensorType[name]
+    found = quantise(rows, type, None, library)
+    np.testing.assert_array_equal(found, encode_reference(rows, name, np.ones(512, np.float32)))
+    assert np.isfinite(dequantise(found, type, rows.shape)).all()
