@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import logging
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from engine.errors import ConstraintError, InvalidRequestError
+from engine.matcher import NativeMatcher, NativeVocabulary
 from engine.output_format import OutputFormat
 from engine.tokenizer import Tokenizer
-
-if TYPE_CHECKING:
-    from llguidance import LLMatcher, LLTokenizer
-
-logger = logging.getLogger(__name__)
 
 _NOT_TEXT = b"\xff"  # before a control token's name: no UTF-8 text has this byte, so no form can ask for the token
 # Between JSON's signs: nothing, a space, or one line break with its indentation. Without a limit small models go on
@@ -33,74 +29,88 @@ class Constraints:
         """A constraint for one answer.
 
         The first one of a model takes longer (0.3 s for 49,000 tokens, 1 s for 150,000): llguidance sorts the
-        vocabulary. Raises InvalidRequestError for a form that it cannot read, and where it is not installed.
+        vocabulary, without keeping other threads from their work. Raises InvalidRequestError for a form that it cannot
+        read, and where it is not installed.
         """
         grammar = _grammar(form)
-        from llguidance import LLMatcher  # noqa: PLC0415
-
-        problem = LLMatcher.validate_grammar(grammar, self._vocabulary)
+        problem = self._vocabulary.problem(grammar)
         if problem:
-            raise InvalidRequestError(f"The {form.kind} of the output format cannot be used: {problem.strip()[:1000]}")
-        return Constraint(LLMatcher(self._vocabulary, grammar, log_level=0), self._tokenizer)
+            raise InvalidRequestError(f"The {form.kind} of the output format cannot be used: {problem[:1000]}")
+        return Constraint(NativeMatcher(self._vocabulary, grammar), self._tokenizer, self._masks)
 
     @cached_property
-    def _vocabulary(self) -> LLTokenizer:
-        from llguidance import LLTokenizer, TokenizerWrapper  # noqa: PLC0415
-
-        end_ids = sorted(self._tokenizer.end_ids)
+    def _vocabulary(self) -> NativeVocabulary:
+        tokenizer = self._tokenizer
+        end_ids = sorted(tokenizer.end_ids)
         if not end_ids:
             raise InvalidRequestError("This model's vocabulary has no end token, which an output format needs.")
-        wrapper = TokenizerWrapper(_Spelling(self._tokenizer, end_ids[0]))
-        return LLTokenizer(wrapper, n_vocab=self._tokenizer.n_vocab, eos_token=end_ids)
+        tokens = [
+            _NOT_TEXT + tokenizer.token_bytes(token) if tokenizer.is_special(token) else tokenizer.token_bytes(token)
+            for token in range(tokenizer.n_vocab)
+        ]
+        return NativeVocabulary(
+            tokens, end_ids, lambda text: tokenizer.encode(text.decode("utf-8", "replace"), add_special=False)
+        )
+
+    @cached_property
+    def _masks(self) -> ThreadPoolExecutor:
+        """The thread that works out masks while the model computes."""
+        return ThreadPoolExecutor(1, "masks")
+
+    def close(self) -> None:
+        """End the thread, if there is one. Constraints made before must not be used any more."""
+        if "_masks" in self.__dict__:
+            self._masks.shutdown()
 
 
 class Constraint:
-    """What one answer may go on with."""
+    """What one answer may go on with.
 
-    def __init__(self, matcher: LLMatcher, tokenizer: Tokenizer) -> None:
+    The mask for a token depends on the tokens before it only: it is worked out by a thread of its own from the moment
+    on that these are known, while the model computes that token's logits.
+    """
+
+    def __init__(self, matcher: NativeMatcher, tokenizer: Tokenizer, masks: ThreadPoolExecutor) -> None:
         """Use `Constraints.make`."""
-        self._matcher, self._end_ids = matcher, tokenizer.end_ids
-        self._mask = np.zeros(-(-tokenizer.n_vocab // 32), np.int32)  # bit i % 32 of word i // 32: token i may come
+        self._matcher, self._end_ids, self._masks = matcher, tokenizer.end_ids, masks
+        n_words = max(-(-tokenizer.n_vocab // 32), matcher.mask_bytes // 4)
+        self._mask = np.zeros(n_words, np.uint32)  # bit i % 32 of word i // 32: token i may come
+        self._is_complete = matcher.is_stopped
+        self._computing: Future[bool] = self._begin_mask()
 
     def allowed(self) -> int:
         """The address of the mask of tokens that may come next. Raises ConstraintError."""
-        self._matcher.unsafe_compute_mask_ptr(self._mask.ctypes.data, self._mask.nbytes)
-        self._check()
+        if not self._computing.result():
+            raise self._error()
         return int(self._mask.ctypes.data)
 
     def accept(self, token: int) -> None:
         """Go on by a token that was allowed. Raises ConstraintError."""
-        if token not in self._end_ids:
-            self._matcher.consume_token(token)
-            self._check()
+        self._computing.result()
+        if token in self._end_ids:
+            return
+        if not self._matcher.consume(token):
+            raise self._error()
+        self._is_complete = self._matcher.is_stopped
+        if not self._is_complete:
+            self._computing = self._begin_mask()
 
     @property
     def is_complete(self) -> bool:
         """Whether nothing can follow."""
-        return self._matcher.is_stopped()
+        return self._is_complete
 
-    def _check(self) -> None:
-        if self._matcher.is_error():
-            raise ConstraintError(
-                "The answer cannot be held to its output format any further: "
-                f"{self._matcher.get_error().strip()[:500]}. Use a simpler one."
-            )
+    def _begin_mask(self) -> Future[bool]:
+        return self._masks.submit(self._compute_mask)
 
+    def _compute_mask(self) -> bool:
+        return self._matcher.compute_mask(int(self._mask.ctypes.data))
 
-class _Spelling:
-    """The tokenizer as llguidance asks for it."""
-
-    def __init__(self, tokenizer: Tokenizer, end_id: int) -> None:
-        self._tokenizer = tokenizer
-        self.eos_token_id, self.bos_token_id = end_id, tokenizer.bos_id
-        self.special_token_ids = [token for token in range(tokenizer.n_vocab) if tokenizer.is_special(token)]
-        self.tokens = [tokenizer.token_bytes(token) for token in range(tokenizer.n_vocab)]
-        for token in self.special_token_ids:
-            self.tokens[token] = _NOT_TEXT + self.tokens[token]
-
-    def __call__(self, text: str | bytes) -> list[int]:
-        text = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
-        return self._tokenizer.encode(text, add_special=False)
+    def _error(self) -> ConstraintError:
+        return ConstraintError(
+            "The answer cannot be held to its output format any further: "
+            f"{self._matcher.error[:500]}. Use a simpler one."
+        )
 
 
 def _grammar(form: OutputFormat) -> str:

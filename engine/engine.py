@@ -288,6 +288,7 @@ class Engine:
             self.telemetry = self.telemetry.detached()
             self._requests.clear()
             self._pending.clear()
+            self._constraints.close()
             self._model.close()
             self._model = None
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 import sys
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +126,44 @@ def test_reasoning_is_free_and_the_answer_after_it_is_not(engine: Engine) -> Non
     deltas = list(engine.generate(prompt.ids, params, form.parser("assistant\n")))
     assert "".join(delta.text for delta in deltas if delta.kind == "reasoning") == "The capital"
     assert re.fullmatch("[0-9]{3}", text(deltas))
+
+
+def test_sorting_a_vocabulary_holds_no_other_thread_up(engine: Engine) -> None:
+    longest_s = [
+        longest_pause_s(lambda: Constraints(engine.tokenizer).make(OutputFormat(regex="ab"))) for _ in range(3)
+    ]
+    assert min(longest_s) < 0.1, longest_s  # holding the interpreter's lock it would be 0.3 s and more
+
+
+def longest_pause_s(work: Callable[[], object]) -> float:
+    """How long, at most, another thread was kept from running while `work` ran."""
+    pauses, is_over = [0.0], threading.Event()
+
+    def watch() -> None:
+        before = time.perf_counter()
+        while not is_over.is_set():
+            time.sleep(0.001)
+            now = time.perf_counter()
+            pauses.append(now - before)
+            before = now
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    work()
+    is_over.set()
+    watcher.join()
+    return max(pauses)
+
+
+def test_an_answer_may_be_dropped_while_its_mask_is_worked_out(engine: Engine) -> None:
+    constraints = Constraints(engine.tokenizer)
+    form = OutputFormat(json_schema={})
+    for _ in range(30):
+        constraints.make(form).accept(engine.tokenizer.encode("{")[0])
+        gc.collect()
+    allowed = constraints.make(form)
+    assert allowed.allowed() and not allowed.is_complete
+    constraints.close()
 
 
 # What is refused ------------------------------------------------------------------------------------------------------
