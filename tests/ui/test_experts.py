@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint
+from PySide6.QtCore import QCoreApplication, QPoint
 
 from ui.performance.expert_panel import ExpertPanel
 from ui.performance.heat_map import HeatMap
@@ -55,6 +55,27 @@ def test_fresh_calls_heat_and_time_cools(heat_map: HeatMap) -> None:
     assert heat[1, 3] == pytest.approx(5)
     feed(heat_map, telemetry, elapsed_ms=60_000)
     assert not heat.any()
+
+
+def test_cells_fade_in_steps_and_nothing_is_painted_between_them(heat_map: HeatMap, qtbot: Any) -> None:
+    painted: list[int] = []
+    paint = heat_map.paintEvent
+    heat_map.paintEvent = lambda event: (painted.append(1), paint(event))  # type: ignore[method-assign,assignment]
+    heat_map.show()
+    qtbot.waitExposed(heat_map)
+    telemetry = Telemetry(4, 8, 2)
+    feed(heat_map, telemetry)
+    telemetry.call(1, 3, 10)
+    feed(heat_map, telemetry)
+    QCoreApplication.processEvents()
+    painted.clear()
+    for _ in range(2):
+        feed(heat_map, telemetry, elapsed_ms=33)
+        QCoreApplication.processEvents()
+    assert painted == [] and heat_map.heat is not None and heat_map.heat[1, 3] == pytest.approx(10)
+    feed(heat_map, telemetry, elapsed_ms=34)
+    QCoreApplication.processEvents()
+    assert painted == [1] and heat_map.heat[1, 3] == pytest.approx(10 * 0.5 ** (100 / 2500))
 
 
 def test_a_cell_tells_layer_expert_count_and_share(heat_map: HeatMap) -> None:

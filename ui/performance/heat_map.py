@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _N_COLORS = 256
 _HALF_LIFE_MS = 2500.0  # a call counts half after this long
+_FADE_EVERY_MS = 100.0  # while no expert is called, cells fade in steps of this
 _COOL = 0.02  # colder than this is drawn as never called
 _MARGIN_LEFT, _MARGIN_BOTTOM = 30, 18
 _LARGEST_CELL = 44.0
@@ -55,6 +56,7 @@ class HeatMap(QWidget):
         self._counts: NDArray[np.int64] | None = None  # (n_layers, n_experts)
         self._heat: NDArray[np.float32] | None = None  # (n_layers, n_experts)
         self._last: NDArray[np.int32] | None = None  # (n_layers, top_k)
+        self._since_fade_ms = 0.0
         self._ramp: NDArray[np.uint32] | None = None  # (_N_COLORS,) 0xAARRGGBB
         self._raster: Raster | None = None
         self._raster_key: tuple[float, ...] = ()
@@ -108,11 +110,24 @@ class HeatMap(QWidget):
                 self._last = last.copy()
                 self.update()
             return
-        self._heat *= 0.5 ** (elapsed_ms / _HALF_LIFE_MS)
+        self._since_fade_ms += elapsed_ms
+        is_same = self._last is not None and np.array_equal(self._last, last) and not fresh.any()
+        if is_same and self._since_fade_ms < _FADE_EVERY_MS:
+            return
+        self._heat *= 0.5 ** (self._since_fade_ms / _HALF_LIFE_MS)
+        self._since_fade_ms = 0.0
         self._heat += fresh
         self._heat[self._heat < _COOL] = 0
         self._counts = counts.copy()
         self._last = last.copy()
+        self.update()
+
+    def show_counts(self, counts: NDArray[np.int64], layers: list[int]) -> None:
+        """Show these calls (n_layers, n_experts) as they are, without decay or a newest token."""
+        import numpy as np  # noqa: PLC0415
+
+        self._counts, self._heat, self._layers = counts.copy(), counts.astype(np.float32), list(layers)
+        self._last = None
         self.update()
 
     def cell_at(self, position: QPoint) -> Cell | None:
