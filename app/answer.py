@@ -14,6 +14,7 @@ from app.chats import ChatStore, ChatStoreError, Message, MessageState
 from app.engine_service import EngineService
 from app.generation import Generation, text_of
 from app.library import model_name
+from app.routing import RouteTrace
 from engine.errors import ColibriError
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class Answer:
         self._unsaved_reasoning: list[str] = []
         self._timer: asyncio.TimerHandle | None = None
         self._meter = Meter()
+        self._service: EngineService | None = None
+        self._trace: RouteTrace | None = None
 
     async def write(
         self,
@@ -57,6 +60,7 @@ class Answer:
         """Generate to the end and return the finished message. Raises what the service raises."""
         if self._stopped:
             return self._finish(MessageState.STOPPED)
+        self._service = service
         self._generation = service.generate(history, params, thinking=thinking)
         async with self._generation:
             async for delta in self._generation:
@@ -106,6 +110,7 @@ class Answer:
 
     def _take(self, delta: Delta) -> None:
         self._meter.take(delta)
+        self._follow(delta)
         if delta.kind == "prompt":
             self._on_prompt(self._id, delta.n_prefilled, delta.n_prompt_tokens, delta.n_reused)
         if delta.kind == "reasoning" and delta.text:
@@ -114,6 +119,22 @@ class Answer:
         elif text := text_of(delta):
             self._keep(self._unsaved, text)
             self._on_text(self._id, text)
+
+    def _follow(self, delta: Delta) -> None:
+        """Note which experts serve the answer, where the model has any."""
+        telemetry = None if self._service is None else self._service.telemetry
+        if self._trace is None and telemetry is not None and telemetry.moe_layers and delta.token_id is not None:
+            self._trace = RouteTrace(telemetry)
+        if self._trace is not None:
+            self._trace.take(delta)
+
+    def _keep_routes(self) -> None:
+        if self._service is None or self._trace is None:
+            return
+        trace, self._trace = self._trace, None
+        routes = trace.finish(self._id)
+        if routes is not None:
+            self._service.routes.keep(routes)
 
     def _keep(self, pieces: list[str], text: str) -> None:
         pieces.append(text)
@@ -129,6 +150,7 @@ class Answer:
 
     def _finish(self, state: MessageState) -> Message:
         self.save()
+        self._keep_routes()
         return self._store.finish_message(self._id, state, metrics=self._meter.figures)
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from app.generation import Generation
 from app.jobs import Job, JobCancelledError
+from app.routing import RouteBook
 from engine.errors import ColibriError, EngineClosedError, NumericalError
 
 if TYPE_CHECKING:  # the engine is imported in its own thread: the window need not wait for it
@@ -54,7 +55,7 @@ class EngineService:
     """Loads models and generates with them, for one event loop. Call its methods on that loop's thread.
 
     `state`, `info`, `memory`, `telemetry`, `loading` and `error` say what is going on; `on_change` listeners are
-    called on the loop's thread when any of them changes.
+    called on the loop's thread when any of them changes. `routes`: which experts served the newest answers.
     """
 
     def __init__(self) -> None:
@@ -64,6 +65,7 @@ class EngineService:
         self.telemetry: Telemetry | None = None
         self.thinking: Thinking | None = None  # what may be said about it to the open model; None until that is known
         self.loading: Job | None = None
+        self.routes = RouteBook()
         self.error: BaseException | None = None
         self._listeners: list[Callable[[], None]] = []
         self._commands: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()

@@ -364,6 +364,7 @@ class Engine:
             added_ns = self._added_ns.pop(request.id, None)
             if added_ns is not None:
                 self._notes.first_token(added_ns)
+            request.step = self._notes.ring.n_written + 1  # of the row that is open
             deltas = request.accept(token)
         if deltas[-1].finish_reason is not None:
             self._forget(request)

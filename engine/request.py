@@ -21,7 +21,7 @@ class Delta:
     None also in deltas beyond a token's first, and in a final one that brings no token. finish_reason: None while it
     goes on, then "stop" (an end token or a stop string), "tool_calls" (the same, and there were calls), "length"
     (max_tokens), "context" (no room left), "cancelled" or "error" (`text` says which). `problem` says why something
-    that looked like a call is text.
+    that looked like a call is text. `step`: the number of the step in the telemetry that chose the token; 0 for none.
     """
 
     request_id: int
@@ -34,6 +34,7 @@ class Delta:
     kind: str = "answer"
     call: ToolCall | None = None
     problem: str = ""
+    step: int = 0
 
 
 class StopStrings:
@@ -105,6 +106,7 @@ class Request:
         self._constraint = constraint
         self._context_length = context_length
         self._has_called = False
+        self.step = 0  # the step under way, as the telemetry counts
 
     @property
     def id(self) -> int:
@@ -189,4 +191,5 @@ class Request:
             kind=kind or str(piece.kind),
             call=piece.call,
             problem=piece.problem,
+            step=0 if token is None else self.step,
         )

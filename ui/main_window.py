@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, QSize, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication
-from PySide6.QtWidgets import QFileDialog, QMainWindow, QSplitter, QWidget
+from PySide6.QtWidgets import QFileDialog, QMainWindow, QSplitter
 
 from app.chats import Chat, ChatStore
 from app.conversation import ChatChanged, Conversation, Event
@@ -26,26 +26,22 @@ from ui.chat.sidebar import Sidebar
 from ui.chat.thinking_setting import ThinkingSetting
 from ui.convert.drop_zone import dropped_path
 from ui.help_dialog import HelpDialog
+from ui.inside import SYSTEM, Inside
 from ui.live_docks import LiveDocks
 from ui.management import Management
 from ui.models.model_loader import LoadState, ModelLoader
 from ui.models.model_picker import ShownModel
 from ui.navigation import CHAT, Navigation, Pages
-from ui.performance.recordings import Recordings
 from ui.settings.settings_dialog import SettingsDialog
 from ui.status_line import StatusLine
 from ui.theme import current_theme
 from ui.theme.theme import BASE_FONT_SIZE_PX
-from ui.widgets.late_page import LatePage
 from ui.widgets.toast import Toast
 
 if TYPE_CHECKING:
     from app.library import Library
-    from ui.diagnostics.system_page import SystemPage
 
 log = logging.getLogger(__name__)
-
-SYSTEM = "system"  # the key of the system check's page
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +65,6 @@ class MainWindow(QMainWindow):
         self.services = services
         self.loader = ModelLoader(services.engine, services.settings)
         self._conversations: dict[int, Conversation] = {}
-        self._system: SystemPage | None = None
         self.setWindowTitle("Colibri")
         self.setUnifiedTitleAndToolBarOnMac(True)
         self.setAcceptDrops(True)
@@ -95,7 +90,6 @@ class MainWindow(QMainWindow):
         self.navigation = Navigation(self)
         self.sidebar.add_foot(self.navigation)
         self.pages = Pages(self.page, self.navigation, self)
-        self.pages.add(SYSTEM, "pulse", self.tr("System check"), self._late_system_page, "Ctrl+Shift+D")
         self._splitter.addWidget(self.pages)
         self._splitter.setStretchFactor(1, 1)
         self.sidebar.setMinimumWidth(180)
@@ -107,21 +101,8 @@ class MainWindow(QMainWindow):
         self.setDockNestingEnabled(True)
         self.docks = LiveDocks(self, lambda: engine.telemetry, lambda: engine.memory, self.services.n_cores)
         self.dock = self.docks.experts
-        self.recordings = Recordings(engine, lambda: self.services.settings.settings, self)
-        self.pages.add("performance", "performance", self.tr("Performance"), self._late_performance_page)
         self.toast = Toast(self)
-
-    def _late_performance_page(self) -> QWidget:
-        modules = ("app.measurements", "app.recording", "ui.diagnostics.live", "ui.performance.performance_page")
-        return LatePage(modules, self._performance_page, self)
-
-    def _performance_page(self) -> QWidget:
-        from ui.diagnostics.live import why_question  # noqa: PLC0415  (made when first shown)
-        from ui.performance.performance_page import PerformancePage  # noqa: PLC0415
-
-        page = PerformancePage(self.recordings, self.services.engine, question=why_question(self.services.engine, self))
-        page.notice.connect(self.toast.show_message)
-        return page
+        self.inside = Inside(self.pages, self.toast, engine, self.services.settings, self)
 
     def _connect(self) -> None:
         services = self.services
@@ -132,6 +113,7 @@ class MainWindow(QMainWindow):
         self.sidebar.delete_requested.connect(self.delete_chat)
         self.sidebar.search_changed.connect(lambda _text: self._show_chats())
         self.page.first_message.connect(self._start_chat)
+        self.page.view.experts_requested.connect(self.inside.show_experts_of)
         self.page.not_ready.connect(self._say_not_ready)
         self.page.figures_changed.connect(self._show_figures)
         self.page.context_changed.connect(self._show_context)
@@ -168,18 +150,6 @@ class MainWindow(QMainWindow):
     def show_system_check(self) -> None:
         """Show what this machine gives the engine."""
         self.pages.show_page(SYSTEM)
-
-    def _late_system_page(self) -> QWidget:
-        return LatePage(
-            ("app.diagnostics.live", "app.diagnostics.measurements", "ui.diagnostics.live"), self._system_page, self
-        )
-
-    def _system_page(self) -> QWidget:
-        from ui.diagnostics.live import system_page  # noqa: PLC0415  (not before the first paint)
-
-        self._system = system_page(self.services.engine, self)
-        self._system.notice.connect(self.toast.show_message)
-        return self._system
 
     def _on_page(self, key: str) -> None:
         self.sidebar.mark(self.current_chat_id() if key == CHAT else None)
@@ -457,8 +427,7 @@ class MainWindow(QMainWindow):
         """Stop what is under way and save it."""
         self.management.leave()
         await self.loader.close()
-        if self._system is not None:
-            await self._system.check.close()
+        await self.inside.close()
         for conversation in self._conversations.values():
             await conversation.close()
 

@@ -452,14 +452,6 @@
             <source>Colibri ended unexpectedly last time. Your chats were kept.</source>
             <translation>Colibri 上次意外退出。您的对话均已保留。</translation>
         </message>
-        <message>
-            <source>System check</source>
-            <translation>系统检查</translation>
-        </message>
-        <message>
-            <source>Performance</source>
-            <translation>性能</translation>
-        </message>
     </context>
     <context>
         <name>MessageView</name>
@@ -490,6 +482,14 @@
         <message>
             <source>Regenerate answer</source>
             <translation>重新生成回答</translation>
+        </message>
+        <message>
+            <source>Experts of the selection</source>
+            <translation>所选内容的专家</translation>
+        </message>
+        <message>
+            <source>Experts of this answer</source>
+            <translation>此回答的专家</translation>
         </message>
     </context>
     <context>
@@ -2468,6 +2468,99 @@ The file can only be deleted for good.</source>
         <message>
             <source>How long the model thinks before it answers</source>
             <translation>模型回答之前思考多久</translation>
+        </message>
+    </context>
+    <context>
+        <name>Inside</name>
+        <message>
+            <source>System check</source>
+            <translation>系统检查</translation>
+        </message>
+        <message>
+            <source>Performance</source>
+            <translation>性能</translation>
+        </message>
+    </context>
+    <context>
+        <name>RoutingSide</name>
+        <message>
+            <source>Only these words of it</source>
+            <translation>仅其中这些词</translation>
+        </message>
+        <message>
+            <source>No answer</source>
+            <translation>无回答</translation>
+        </message>
+        <message>
+            <source>{title} · {n} tokens</source>
+            <translation>{title} · {n} 个词元</translation>
+        </message>
+        <message>
+            <source>Choose an answer</source>
+            <translation>选择一个回答</translation>
+        </message>
+        <message>
+            <source>No answers to look into yet</source>
+            <translation>还没有可查看的回答</translation>
+        </message>
+        <message>
+            <source>Answers of this session by models with experts are remembered, the newest 48.</source>
+            <translation>会记住本次会话中由带专家的模型写出的最新 48 个回答。</translation>
+        </message>
+        <message>
+            <source>These words are not in the answer</source>
+            <translation>回答中没有这些词</translation>
+        </message>
+        <message>
+            <source>The experts of these tokens are not known</source>
+            <translation>不知道这些词元由哪些专家处理</translation>
+        </message>
+        <message>
+            <source>Other answers were written in the same steps.</source>
+            <translation>同一步骤中还在写其他回答。</translation>
+        </message>
+        <message>
+            <source>layer {layer} expert {expert} ({share} %)</source>
+            <translation>第 {layer} 层专家 {expert}（{share} %）</translation>
+        </message>
+        <message>
+            <source>{n} of {all} tokens · {used} of {experts} experts called · {even} % evenly spread</source>
+            <translation>{all} 个词元中的 {n} 个 · {experts} 个专家中调用了 {used} 个 · 分布均匀度 {even} %</translation>
+        </message>
+        <message>
+            <source>Most: {experts}</source>
+            <translation>最多：{experts}</translation>
+        </message>
+        <message>
+            <source>Least, of those called: {experts}</source>
+            <translation>被调用者中最少：{experts}</translation>
+        </message>
+    </context>
+    <context>
+        <name>RoutingWindow</name>
+        <message>
+            <source>Experts of answers</source>
+            <translation>各回答的专家</translation>
+        </message>
+        <message>
+            <source>The darker a cell, the more calls of the chosen tokens its expert served. Choose a second answer, or the same one with other words, to compare two topics.</source>
+            <translation>单元格颜色越深，该专家处理所选词元的次数越多。选择第二个回答，或同一回答的其他词，即可比较两个话题。</translation>
+        </message>
+        <message>
+            <source>First answer</source>
+            <translation>第一个回答</translation>
+        </message>
+        <message>
+            <source>Second answer</source>
+            <translation>第二个回答</translation>
+        </message>
+        <message>
+            <source>These answers are of models with different experts.</source>
+            <translation>这些回答来自专家不同的模型。</translation>
+        </message>
+        <message>
+            <source>{share} % of their calls go to the same experts.</source>
+            <translation>它们有 {share} % 的调用落在相同的专家上。</translation>
         </message>
     </context>
 </TS>

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,15 @@ from app.chats import ChatStore
 from app.engine_service import EngineService
 from app.library import Library
 from app.settings import SettingsFile
+from tests.app.test_routing import made
 from ui.chat.drafts import Drafts
 from ui.chat.shown_message import MessageState
 from ui.diagnostics.system_page import SystemPage
+from ui.inside import PERFORMANCE
 from ui.main_window import MainWindow, Services
 from ui.models.model_loader import LoadState
+from ui.performance.performance_page import PerformancePage
+from ui.performance.routing_window import RoutingWindow
 from ui.widgets.late_page import LatePage
 
 Run = Callable[[Coroutine[Any, Any, None]], None]
@@ -299,6 +304,29 @@ def test_a_chat_is_shown_whatever_page_was_there(services: Services, window: Mai
     window.pages.show_page("notes")
     window.new_chat()
     assert window.pages.currentWidget() is window.page
+
+
+def test_the_experts_of_an_answer_open_in_a_window_of_their_own(window: MainWindow, services: Services) -> None:
+    chat_id = add_chat(services, "Birds", "What is a hummingbird?", "The hummingbird hovers.")
+    answer = services.store.thread(chat_id)[1]
+    services.engine.routes.keep(replace(made(["The hummingbird", " hovers."]), message_id=answer.id))
+    window.open_chat(chat_id)
+    window.page.view.experts_requested.emit(answer.id, "hovers")
+    (routing,) = window.findChildren(RoutingWindow)
+    assert routing.isVisible() and routing.left.figures.text().startswith("1 of 2 tokens")
+    routing.close()
+
+
+def test_the_performance_page_opens_with_the_question_why(window: MainWindow, run: Run) -> None:
+    async def look() -> None:
+        window.pages.show_page(PERFORMANCE)
+        late = window.pages.currentWidget()
+        assert isinstance(late, LatePage)
+        while late.widget is None:
+            await asyncio.sleep(0.01)
+        assert isinstance(late.widget, PerformancePage) and late.widget.why is not None
+
+    run(look())
 
 
 def test_the_system_check_opens_as_a_page_and_looks_at_this_machine(window: MainWindow, run: Run) -> None:

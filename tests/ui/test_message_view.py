@@ -3,7 +3,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from PySide6.QtGui import QGuiApplication
+import pytest
+from PySide6.QtGui import QContextMenuEvent, QGuiApplication
+from PySide6.QtWidgets import QApplication, QMenu
 
 from ui.chat.message_view import MessageView
 from ui.chat.shown_message import MessageState, ShownMessage
@@ -53,6 +55,21 @@ def test_an_error_says_what_happened_and_offers_another_try(qtbot: Any) -> None:
 def test_a_stopped_answer_says_so(qtbot: Any) -> None:
     message = replace(ANSWER, state=MessageState.STOPPED)
     assert make(qtbot, message).actions_row.figures(message).startswith("Stopped")
+
+
+@pytest.mark.qt_log_ignore("grabbing the keyboard", "does not support raise", extend=True)
+def test_the_menu_of_an_answer_asks_for_its_experts(qtbot: Any) -> None:
+    view = make(qtbot, ANSWER)
+    view.show()
+    point = view.rect().center()
+    event = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, point, view.mapToGlobal(point))
+    QApplication.sendEvent(view, event)
+    (menu,) = view.findChildren(QMenu)
+    action = next(action for action in menu.actions() if action.text() == "Experts of this answer")
+    with qtbot.waitSignal(view.experts_requested) as asked:
+        action.trigger()
+    menu.close()
+    assert asked.args == [2, ""]
 
 
 def test_copy_takes_the_message_as_it_was_written(qtbot: Any) -> None:

@@ -41,6 +41,7 @@ class ConversationView(QAbstractScrollArea):
     regenerate_requested = Signal(int)
     edit_requested = Signal(int)
     branch_requested = Signal(int, int)
+    experts_requested = Signal(int, str)
     followed = Signal(bool)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -260,6 +261,7 @@ class ConversationView(QAbstractScrollArea):
         view.regenerate_requested.connect(self.regenerate_requested)
         view.edit_requested.connect(self.edit_requested)
         view.branch_requested.connect(self.branch_requested)
+        view.experts_requested.connect(self.experts_requested)
         view.reasoning_toggled.connect(self.unfold_reasoning)
         view.set_unfolded(message.id in self._unfolded)
         return view

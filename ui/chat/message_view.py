@@ -27,6 +27,7 @@ class MessageView(QWidget):
     edit_requested = Signal(int)
     branch_requested = Signal(int, int)
     reasoning_toggled = Signal(int, bool)
+    experts_requested = Signal(int, str)  # of these words of the answer; "": of all of it
 
     def __init__(self, message: ShownMessage, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -193,6 +194,8 @@ class MessageView(QWidget):
                 menu.addAction(self.tr("Edit message"), self.actions_row.edit.emit)
             else:
                 menu.addAction(self.tr("Regenerate answer"), self.actions_row.regenerate.emit)
+                label = self.tr("Experts of the selection") if selected else self.tr("Experts of this answer")
+                menu.addAction(label, lambda: self.experts_requested.emit(self._message.id, selected))
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.popup(event.globalPos())
 
