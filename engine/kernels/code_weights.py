@@ -28,13 +28,12 @@ from engine.kernels.layout import (
     CODE_TABLE,
     PACKED_BLOCKS,
     PANEL_D_MIN,
-    PANEL_MINIMA,
     PANEL_OFFSET,
     PANEL_SCALES,
 )
 from engine.kernels.lookup import constant_table, load_table, look_up
 from engine.kernels.memory import load_f32, load_i32, store_i32
-from engine.kernels.panels import store_bytes
+from engine.kernels.panels import store_bytes, store_minima
 from engine.kernels.quads import dot_block, nibble_quads
 from engine.kernels.registry import device
 from engine.kernels.simd import (
@@ -50,7 +49,6 @@ from engine.kernels.simd import (
     splat_f32,
     splat_i32,
     store_f32x16,
-    store_i32x16,
     to_f32,
     zero_i32x16,
 )
@@ -228,7 +226,7 @@ def _q2_k() -> WeightType:
         for block in range(n_blocks):
             store_bytes(panel, block, two_bit_quads(w + 32), 0)
             store_half_scales(panel, block, low_scales(w, d))
-            store_i32x16(panel + PANEL_MINIMA + 64 * block, minimum_pairs(w))
+            store_minima(panel, block, minimum_pairs(w))
             w += block_bytes
         return w
 

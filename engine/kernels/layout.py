@@ -101,9 +101,9 @@ def packed_group_bytes(type_name: str, n_inputs: int) -> int:
 
 
 # a worker's scratch in a matrix product of several rows: tile results, a panel of unpacked weights, running sums
-TILE_BYTES = 9216  # the tile configuration and the products of four steps
-PANEL_SCALES, PANEL_MINIMA, PANEL_D_MIN, PANEL_OFFSET = 8192, 9216, 9728, 9792  # after its quads (see panels.py)
-PANEL_BYTES = 9856
+TILE_BYTES = 7168  # the tile configuration, the products of two steps, and those of minima
+PANEL_SCALES, PANEL_MINIMA, PANEL_D_MIN, PANEL_OFFSET = 8192, 9216, 11264, 11328  # after its quads (see panels.py)
+PANEL_BYTES = 11392
 MOST_ROWS_AT_ONCE = 256
 MATMUL_SCRATCH_BYTES = TILE_BYTES + PANEL_BYTES + 64 * (MOST_ROWS_AT_ONCE + TILE_ROWS)
 

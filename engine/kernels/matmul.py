@@ -112,12 +112,12 @@ def register_matmul(name: str, run_group: Any) -> None:
 
 def register_quantised(type_name: str, weight: WeightType) -> None:
     if HAS_AMX:
-        many = grouped(weight.unpack, tiles(weight), make_configure(weight.form), release)
+        many = grouped(type_name, weight.unpack, tiles(weight), make_configure(weight.form), release)
     else:
-        many = grouped(weight.unpack, by_rows(weight), nothing, nothing)
+        many = grouped(type_name, weight.unpack, by_rows(weight), nothing, nothing)
     run_group = by_row_count(direct(weight.dot), many, TILES_FROM if HAS_AMX else UNPACK_FROM)
     register_matmul(f"matmul_{type_name}", run_group)
-    register_matmul(f"matmul_{type_name}_f32", grouped(weight.unpack, float_rows(weight), nothing, nothing))
+    register_matmul(f"matmul_{type_name}_f32", grouped(type_name, weight.unpack, float_rows(weight), nothing, nothing))
 
 
 register_matmul("matmul_F32", direct(dot_f32))

@@ -5,7 +5,8 @@ as a tile wants them: signed (less the type's offset), four-bit ones twice, as 1
 
     panel   8 blocks of 512 bytes of quads, or of 1024: first 16 q, then q
             PANEL_SCALES: a float32 register for each block, or two for each
-            PANEL_MINIMA: for each block a float32 register, or one of pairs of int16
+            PANEL_MINIMA: for each block a float32 register, or one of pairs of int16 (with AMX then zeros, the same
+            pairs times 256, and zeros again, each as long: see tiles.py)
             PANEL_D_MIN: a float32 register, what the pairs are multiplied with
             PANEL_OFFSET: the offset of all its weights, twice as an int16
 
@@ -28,8 +29,9 @@ from engine.kernels.layout import (
     PANEL_SCALES,
     SCALED_BLOCKS,
     TILE_BYTES,
+    packed_group_bytes,
 )
-from engine.kernels.memory import load_f32, load_i32
+from engine.kernels.memory import load_f32, load_i32, prefetch_lines
 from engine.kernels.registry import device
 from engine.kernels.simd import (
     HAS_AMX,
@@ -45,9 +47,11 @@ from engine.kernels.simd import (
     splat_f32,
     splat_i32,
     store_f32x16,
+    store_i32x16,
     store_unaligned,
     subtract_bytes,
     to_f32,
+    zero_i32x16,
 )
 
 NIBBLE_BLOCK_BYTES, NIBBLE_PLACE = (1024, 512) if HAS_AMX else (512, 0)  # of four-bit quads; where q itself begins
@@ -108,11 +112,26 @@ def store_doubled(panel, block, q, offset):
 store_nibbles = store_doubled if HAS_AMX else store_bytes
 
 
+@device
+def store_minima(panel, block, pairs):
+    """The integer minima of a block's halves, one in each 16 bits."""
+    here = panel + PANEL_MINIMA + 64 * block
+    store_i32x16(here, pairs)
+    if HAS_AMX:
+        store_i32x16(here + 512, zero_i32x16())
+        store_i32x16(here + 1024, shift_left(pairs, 8))
+        store_i32x16(here + 1536, zero_i32x16())
+
+
 # Activation rows through a panel --------------------------------------------------------------------------------------
 
 
-def grouped(unpack: Any, through_panel: Any, begin: Any, end: Any) -> Any:
-    """Rows of one group, panel by panel: (weights, start, n_inputs, ...) as in matmul.py."""
+def grouped(type_name: str, unpack: Any, through_panel: Any, begin: Any, end: Any) -> Any:
+    """Rows of one group, panel by panel: (weights, start, n_inputs, ...) as in matmul.py.
+
+    The packed weights of the next panel are fetched while rows pass through this one.
+    """
+    fetch = prefetch_lines(-(-packed_group_bytes(type_name, BLOCK * SCALED_BLOCKS) // 64))
 
     @device
     def run(w, start, n_inputs, scratch, x, x_stride, out, out_stride, first, count):
@@ -123,6 +142,7 @@ def grouped(unpack: Any, through_panel: Any, begin: Any, end: Any) -> Any:
         for block in range(0, n_blocks, SCALED_BLOCKS):
             n = min(SCALED_BLOCKS, n_blocks - block)
             w = unpack(w, n, panel)
+            fetch(w)
             through_panel(panel, n, scratch, x + x_stride * first, x_stride, block, n_blocks, totals, count)
         end(scratch)
         for row in range(count):

@@ -83,30 +83,37 @@ def _make_step(weight: Any, n_rows: int) -> Any:
     return define(array, arguments, body)
 
 
-def make_finish(n_rows: int, super_minima: bool) -> Any:
-    """(sums, panel, pairs, x_scale, stride, totals): take off the minima, multiply by the activation scale, add."""
+def _make_less_minima(n_rows: int) -> Any:
+    """(sums, panel, pairs, stride) -> sums less the integer minima."""
+    array = types.UniTuple(f32x16, n_rows)
 
-    def body(b: ir.IRBuilder, sums: ir.Value, panel: ir.Value, *rest: ir.Value) -> None:
-        pairs, x_scale, stride, totals = rest
-        minima, d_min = [], None
-        if super_minima:
-            at = b.add(panel, ir.Constant(I64, PANEL_MINIMA))
-            minima = [load_unaligned(b, b.add(at, ir.Constant(I64, 64 * i)), i32x16.llvm) for i in range(SCALED_BLOCKS)]
-            d_min = load_unaligned(b, b.add(panel, ir.Constant(I64, PANEL_D_MIN)), f32x16.llvm)
+    def body(b: ir.IRBuilder, sums: ir.Value, panel: ir.Value, pairs: ir.Value, stride: ir.Value) -> ir.Value:
+        at = b.add(panel, ir.Constant(I64, PANEL_MINIMA))
+        minima = [load_unaligned(b, b.add(at, ir.Constant(I64, 64 * i)), i32x16.llvm) for i in range(SCALED_BLOCKS)]
+        d_min = load_unaligned(b, b.add(panel, ir.Constant(I64, PANEL_D_MIN)), f32x16.llvm)
         for row in range(n_rows):
-            total = b.extract_value(sums, row)
-            if super_minima:
-                product: ir.Value = _ZERO
-                for i, minimum in enumerate(minima):
-                    pair = load_unaligned(b, b.add(row_address(b, pairs, stride, row), ir.Constant(I64, 4 * i)), I32)
-                    product = add_dot_pairs(b, product, minimum, splatted_i32(b, pair))
-                total = fused(b, b.sitofp(product, f32x16.llvm), d_min, total)
+            product: ir.Value = _ZERO
+            for i, minimum in enumerate(minima):
+                pair = load_unaligned(b, b.add(row_address(b, pairs, stride, row), ir.Constant(I64, 4 * i)), I32)
+                product = add_dot_pairs(b, product, minimum, splatted_i32(b, pair))
+            total = fused(b, b.sitofp(product, f32x16.llvm), d_min, b.extract_value(sums, row))
+            sums = b.insert_value(sums, total, row)
+        return sums
+
+    return define(array, (array, _address, _address, types.int64), body)
+
+
+def make_finish(n_rows: int) -> Any:
+    """(sums, x_scale, stride, totals): multiply by the activation scale and add to the totals."""
+
+    def body(b: ir.IRBuilder, sums: ir.Value, x_scale: ir.Value, stride: ir.Value, totals: ir.Value) -> None:
+        for row in range(n_rows):
             factor = splatted(b, load_unaligned(b, row_address(b, x_scale, stride, row), F32))
             target = b.add(totals, ir.Constant(I64, 64 * row))
-            store_unaligned(b, target, fused(b, total, factor, load_unaligned(b, target, f32x16.llvm)))
+            total = fused(b, b.extract_value(sums, row), factor, load_unaligned(b, target, f32x16.llvm))
+            store_unaligned(b, target, total)
 
-    arguments = (types.UniTuple(f32x16, n_rows), _address, _address, _address, types.int64, _address)
-    return define(types.void, arguments, body)
+    return define(types.void, (types.UniTuple(f32x16, n_rows), _address, types.int64, _address), body)
 
 
 def make_zeros(n_rows: int) -> Any:
@@ -116,7 +123,8 @@ def make_zeros(n_rows: int) -> Any:
 
 def make_rows(weight: Any, n_rows: int) -> Any:
     """(panel, n, row, stride, block, n_blocks, totals): `n_rows` activation rows through a panel of `n` blocks."""
-    step, finish = _make_step(weight, n_rows), make_finish(n_rows, weight.minima == "super")
+    step, less_minima, finish = _make_step(weight, n_rows), _make_less_minima(n_rows), make_finish(n_rows)
+    super_minima = weight.minima == "super"
     zeros, scale_bytes = make_zeros(n_rows), 128 if weight.form == "halves" else 64
 
     @device
@@ -127,7 +135,9 @@ def make_rows(weight: Any, n_rows: int) -> Any:
             scales, minimum = panel + PANEL_SCALES + scale_bytes * i, panel + PANEL_MINIMA + 64 * i
             quads, here, at = byte_quads(panel + 512 * i), line + LINE_BYTES * i, 4 * i
             sums = step(sums, quads, scales, minimum, offset, here, pairs + at, x_sums + at, stride)
-        finish(sums, panel, pairs, x + SCALES * n_blocks + 4 * (block // SCALED_BLOCKS), stride, totals)
+        if super_minima:
+            sums = less_minima(sums, panel, pairs, stride)
+        finish(sums, x + SCALES * n_blocks + 4 * (block // SCALED_BLOCKS), stride, totals)
 
     return run
 

@@ -33,8 +33,8 @@ _AVX512 = _AVX2 | {"avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512cd", "a
 TIERS = {
     tier.name: tier
     for tier in (
-        Tier("amx", "cascadelake", "+amx-tile,+amx-int8", frozenset(_AVX512 | _AMX)),
-        Tier("avx512", "cascadelake", "", frozenset(_AVX512)),
+        Tier("amx", "cascadelake", "+amx-tile,+amx-int8,+fast-dpwssd", frozenset(_AVX512 | _AMX)),
+        Tier("avx512", "cascadelake", "+fast-dpwssd", frozenset(_AVX512)),
         Tier("avx2", "haswell", "", _AVX2),
         Tier("generic", "generic" if platform.machine() not in ("x86_64", "AMD64") else "x86-64", "", frozenset()),
     )

@@ -14,7 +14,8 @@ There are tiles of 16 and of 8 activation rows; the latter, for what is left, ta
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 from llvmlite import ir
 from numba import types
@@ -22,6 +23,7 @@ from numba import types
 from engine.kernels.layout import (
     LINE_BYTES,
     PAIRS,
+    PANEL_D_MIN,
     PANEL_MINIMA,
     PANEL_SCALES,
     SCALED_BLOCKS,
@@ -40,35 +42,30 @@ from engine.kernels.simd import (
     f32x16,
     fused,
     i32x16,
-    load_f32x16,
     load_unaligned,
     pointer,
     splatted,
-    zero_f32x16,
 )
 
 _VOID, _address = ir.VoidType(), types.int64
-_RESULTS = 1024  # bytes into the scratch: the products of four steps
-_STEPS_KEPT = 4
+_RESULTS = 1024  # bytes into the scratch: the products of two steps, then the products of minima
+_STEPS_KEPT = 2
+_MINIMA_RESULTS = 4096
 DEPTHS = {"double": 64, "single": 32, "halves": 16}  # bytes of an activation row that a product takes
 
 
-def _with_tiles(name: str, *tiles: int) -> Any:
-    """An instruction on fixed tile registers."""
-
-    def body(b: ir.IRBuilder) -> None:
-        call_llvm(b, name, _VOID, [ir.Constant(I8, tile) for tile in tiles])
-
-    return define(types.void, (), body)
+def _tile(b: ir.IRBuilder, name: str, *tiles: int) -> None:
+    """An instruction on tile registers."""
+    call_llvm(b, f"llvm.x86.{name}", _VOID, [ir.Constant(I8, tile) for tile in tiles])
 
 
-def _with_memory(name: str, tile: int) -> Any:
-    """A load or store of a tile register: address and bytes from row to row."""
+def _memory(b: ir.IRBuilder, name: str, tile: int, address: ir.Value, stride: ir.Value) -> None:
+    """A load or store of a tile register; `stride`: bytes from row to row."""
+    call_llvm(b, f"llvm.x86.{name}", _VOID, [ir.Constant(I8, tile), pointer(b, address, I8), stride])
 
-    def body(b: ir.IRBuilder, address: ir.Value, stride: ir.Value) -> None:
-        call_llvm(b, name, _VOID, [ir.Constant(I8, tile), pointer(b, address, I8), stride])
 
-    return define(types.void, (_address, types.int64), body)
+def _plus(b: ir.IRBuilder, address: ir.Value, n_bytes: int) -> ir.Value:
+    return b.add(address, ir.Constant(I64, n_bytes))
 
 
 def _configure(b: ir.IRBuilder, address: ir.Value) -> None:
@@ -76,17 +73,27 @@ def _configure(b: ir.IRBuilder, address: ir.Value) -> None:
 
 
 _load_configuration = define(types.void, (_address,), _configure)
-_release = _with_tiles("llvm.x86.tilerelease")
+_release = define(types.void, (), lambda b: _tile(b, "tilerelease"))
+
+
+class Shape(NamedTuple):
+    """Activation rows taken together, and the tile registers for their products and for the rows themselves."""
+
+    rows: int
+    results: tuple[int, int]
+    inputs: int
+
 
 _WEIGHTS = 6
-_FULL, _HALF = (16, 0, 1, 4), (8, 2, 3, 5)  # activation rows, tiles of the two results and of the activations
+_FULL, _HALF = Shape(16, (0, 1), 4), Shape(8, (2, 3), 5)
+Product = tuple[int, int]  # the tile register that holds it, and its place among the results
 
 
 def make_configure(form: str) -> Any:
     """(scratch): set the shapes of all tiles."""
     depth = DEPTHS[form]
-    results = [(tile, 64, rows) for rows, *tiles, _ in (_FULL, _HALF) for tile in tiles]
-    inputs = [(tile, depth, rows) for rows, *_, tile in (_FULL, _HALF)]
+    results = [(tile, 64, shape.rows) for shape in (_FULL, _HALF) for tile in shape.results]
+    inputs = [(shape.inputs, depth, shape.rows) for shape in (_FULL, _HALF)]
     shapes = (*results, *inputs, (_WEIGHTS, 64, depth // 4))  # tile, bytes of a row, rows
 
     @device
@@ -106,81 +113,147 @@ def release(scratch):
     _release()
 
 
-def _make_multiply(form: str, is_signed: bool, shape: tuple[int, int, int, int]) -> Any:
-    """(line, stride, panel, step, results): the products of one step, stored."""
-    _, result, second, rows = shape
-    dot = "llvm.x86.tdpbssd" if is_signed else "llvm.x86.tdpbsud"
-    load_weights, load_rows = (_with_memory("llvm.x86.tileloadd64", tile) for tile in (_WEIGHTS, rows))
-    zero, zero_second = (_with_tiles("llvm.x86.tilezero", tile) for tile in (result, second))
-    store, store_second = (_with_memory("llvm.x86.tilestored64", tile) for tile in (result, second))
-    multiply, multiply_second = (_with_tiles(dot, tile, rows, _WEIGHTS) for tile in (result, second))
-
-    @device
-    def double(line, stride, panel, step, results):
-        target = results + 1024 * (step % _STEPS_KEPT)
-        zero(), load_rows(line + LINE_BYTES * step, stride), load_weights(panel + 1024 * step, 64)
-        multiply(), store(target, 64)
-
-    @device
-    def wide(line, stride, weights, target):
-        load_weights(weights, 64)
-        zero(), load_rows(line, stride), multiply(), store(target, 64)
-        zero_second(), load_rows(line + 32, stride), multiply_second(), store_second(target + 1024, 64)
-
-    @device
-    def single(line, stride, panel, step, results):
-        wide(line + LINE_BYTES * step, stride, panel + 512 * step, results + 2048 * (step % _STEPS_KEPT))
-
-    @device
-    def halves(line, stride, panel, step, results):
-        x = line + LINE_BYTES * (step // 2) + 16 * (step % 2)
-        wide(x, stride, panel + 256 * step, results + 2048 * (step % _STEPS_KEPT))
-
-    return {"double": double, "single": single, "halves": halves}[form]
+def _products(form: str, step: int) -> tuple[int, int, list[int]]:
+    """Of a step: where its weights lie and how many bytes they are, and where each product's activations begin."""
+    if form == "double":
+        return 1024 * step, 1024, [LINE_BYTES * step]
+    if form == "single":
+        return 512 * step, 512, [LINE_BYTES * step, LINE_BYTES * step + 32]
+    line = LINE_BYTES * (step // 2) + 16 * (step % 2)
+    return 256 * step, 256, [line, line + 32]
 
 
-def _make_scale(n_rows: int, joined: bool, own: bool) -> Any:
-    """(sums, results, scale, minimum, x_sum, stride) -> sums, as for one row; x_sum is that of the first row."""
+def _make_steps(weight: Any, shape: Shape, n_steps: int) -> Any:
+    """(sums, line, stride, quads, scales, minima, x_sums, results) -> sums with `n_steps` steps added to them.
+
+    `line` and `x_sums` are the first row's. A product is stored while the next one is under way, and a step is scaled
+    two steps later: tile products, tile stores and arithmetic take about 16 cycles each, and so they overlap.
+    """
+    form, own, array = weight.form, weight.minima == "own", types.UniTuple(f32x16, shape.rows)
+    dot_name = "tdpbssd" if weight.minima == "offset" else "tdpbsud"
+    parts = 1 if form == "double" else 2
+
+    def slot(step: int, part: int) -> int:
+        return 1024 * (parts * (step % _STEPS_KEPT) + part)
+
+    def issue(b: ir.IRBuilder, step: int, line: ir.Value, stride: ir.Value, quads: ir.Value) -> Iterator[Product]:
+        place, _, rows = _products(form, step)
+        _memory(b, "tileloadd64", _WEIGHTS, _plus(b, quads, place), ir.Constant(I64, 64))
+        for part, row in enumerate(rows):
+            result = shape.results[(step * parts + part) % 2]
+            _tile(b, "tilezero", result)
+            _memory(b, "tileloadd64", shape.inputs, _plus(b, line, row), stride)
+            _tile(b, dot_name, result, shape.inputs, _WEIGHTS)
+            yield result, slot(step, part)
+
+    def store(b: ir.IRBuilder, product: Product, results: ir.Value) -> None:
+        result, place = product
+        _memory(b, "tilestored64", result, _plus(b, results, place), ir.Constant(I64, 64))
+
+    def scale(b: ir.IRBuilder, step: int, sums: list[ir.Value], operands: Sequence[ir.Value]) -> list[ir.Value]:
+        scales, minima, x_sums, stride, results = operands
+        factor = load_unaligned(b, _plus(b, scales, 64 * step), f32x16.llvm)
+        minimum = load_unaligned(b, _plus(b, minima, 64 * step), f32x16.llvm) if own else None
+        for row in range(shape.rows):
+            dot = load_unaligned(b, _plus(b, results, slot(step, 0) + 64 * row), i32x16.llvm)
+            if parts == 2:  # the first product is of the high parts, the second of the low parts
+                low = load_unaligned(b, _plus(b, results, slot(step, 1) + 64 * row), i32x16.llvm)
+                dot = b.add(b.shl(dot, ir.Constant(i32x16.llvm, [4] * 16)), low)
+            sums[row] = fused(b, b.sitofp(dot, f32x16.llvm), factor, sums[row])
+            if own:
+                x_sum = load_unaligned(b, _plus(b, row_address(b, x_sums, stride, row), 4 * step), F32)
+                sums[row] = fused(b, minimum, splatted(b, x_sum), sums[row])
+        return sums
+
+    def body(b: ir.IRBuilder, given: ir.Value, line: ir.Value, stride: ir.Value, *rest: ir.Value) -> ir.Value:
+        quads, scales, minima, x_sums, results = rest
+        sums = [b.extract_value(given, row) for row in range(shape.rows)]
+        operands = scales, minima, x_sums, stride, results
+        waiting: Product | None = None
+        for step in range(n_steps + 2):
+            products = issue(b, step, line, stride, quads) if step < n_steps else iter([None])
+            for part, product in enumerate(products):
+                if waiting:
+                    store(b, waiting, results)
+                if part == 0 and step >= 2:  # before the next product takes its place
+                    sums = scale(b, step - 2, sums, operands)
+                waiting = product
+        for row, total in enumerate(sums):
+            given = b.insert_value(given, total, row)
+        return given
+
+    arguments = (array, _address, types.int64, *[_address] * 5)
+    return define(array, arguments, body)
+
+
+def _make_multiply_minima(form: str, shape: Shape) -> Any:
+    """(panel, pairs, stride, results): the products of integer minima with the sums of activations, stored.
+
+    The sums are int16, of which a tile takes the lower bytes as unsigned and the upper ones as signed: the minima stand
+    at the places of the lower bytes, or times 256 at those of the upper ones, with zeros between them. Where a product
+    is deeper than the sums of a panel, zeros stand against what lies behind these.
+    """
+    depth, low, high = DEPTHS[form], *shape.results
+
+    def body(b: ir.IRBuilder, panel: ir.Value, pairs: ir.Value, stride: ir.Value, results: ir.Value) -> None:
+        for tile in (low, high):
+            _tile(b, "tilezero", tile)
+        for place in range(0, 4 * SCALED_BLOCKS, depth):
+            _memory(b, "tileloadd64", shape.inputs, _plus(b, pairs, place), stride)
+            for tile, dot, minima in ((low, "tdpbuud", PANEL_MINIMA), (high, "tdpbsud", PANEL_MINIMA + 1024)):
+                _memory(b, "tileloadd64", _WEIGHTS, _plus(b, panel, minima + 16 * place), ir.Constant(I64, 64))
+                _tile(b, dot, tile, shape.inputs, _WEIGHTS)
+        for tile, place in ((low, _MINIMA_RESULTS), (high, _MINIMA_RESULTS + 1024)):
+            _memory(b, "tilestored64", tile, _plus(b, results, place), ir.Constant(I64, 64))
+
+    return define(types.void, (_address, _address, types.int64, _address), body)
+
+
+def _make_less_minima(n_rows: int) -> Any:
+    """(sums, panel, results) -> sums less the integer minima."""
     array = types.UniTuple(f32x16, n_rows)
 
-    def body(b: ir.IRBuilder, sums: ir.Value, results: ir.Value, *rest: ir.Value) -> ir.Value:
-        scale, minimum, x_sum, stride = rest
+    def body(b: ir.IRBuilder, sums: ir.Value, panel: ir.Value, results: ir.Value) -> ir.Value:
+        d_min = load_unaligned(b, _plus(b, panel, PANEL_D_MIN), f32x16.llvm)
         for row in range(n_rows):
-            dot = load_unaligned(b, b.add(results, ir.Constant(I64, 64 * row)), i32x16.llvm)
-            if joined:  # the first result tile is of the high parts, the next one of the low parts
-                low = load_unaligned(b, b.add(results, ir.Constant(I64, 1024 + 64 * row)), i32x16.llvm)
-                dot = b.add(b.shl(dot, ir.Constant(i32x16.llvm, [4] * 16)), low)
-            total = fused(b, b.sitofp(dot, f32x16.llvm), scale, b.extract_value(sums, row))
-            if own:
-                total = fused(
-                    b, minimum, splatted(b, load_unaligned(b, row_address(b, x_sum, stride, row), F32)), total
-                )
+            low = load_unaligned(b, _plus(b, results, _MINIMA_RESULTS + 64 * row), i32x16.llvm)
+            high = load_unaligned(b, _plus(b, results, _MINIMA_RESULTS + 1024 + 64 * row), i32x16.llvm)
+            product = b.add(b.shl(high, ir.Constant(i32x16.llvm, [8] * 16)), low)
+            total = fused(b, b.sitofp(product, f32x16.llvm), d_min, b.extract_value(sums, row))
             sums = b.insert_value(sums, total, row)
         return sums
 
-    return define(array, (array, _address, f32x16, f32x16, _address, types.int64), body)
+    return define(array, (array, _address, _address), body)
 
 
-def _make_rows(weight: Any, shape: tuple[int, int, int, int]) -> Any:
-    """A tile of activation rows through a panel."""
-    n_rows = shape[0]
-    halves, own = weight.form == "halves", weight.minima == "own"
-    multiply = _make_multiply(weight.form, weight.minima == "offset", shape)
-    scale, finish = _make_scale(n_rows, weight.form != "double", own), make_finish(n_rows, weight.minima == "super")
-    zeros, result_bytes = make_zeros(n_rows), 1024 if weight.form == "double" else 2048
+def _make_rows(weight: Any, shape: Shape) -> Any:
+    """A tile of activation rows through a panel: eight steps at once where they are all there."""
+    eight, one = _make_steps(weight, shape, 8), _make_steps(weight, shape, 1)
+    finish, zeros, super_minima = make_finish(shape.rows), make_zeros(shape.rows), weight.minima == "super"
+    multiply_minima, less_minima = _make_multiply_minima(weight.form, shape), _make_less_minima(shape.rows)
+    steps_of_block = 2 if weight.form == "halves" else 1
+    quad_bytes = _products(weight.form, 1)[1]
 
     @device
     def run(panel, n, results, line, stride, pairs, x_sums, x_scale, totals):
-        n_steps, sums = 2 * n if halves else n, zeros()
-        for step in range(min(2, n_steps)):
-            multiply(line, stride, panel, step, results)
-        for step in range(n_steps):
-            if step + 2 < n_steps:
-                multiply(line, stride, panel, step + 2, results)
-            here, scales = results + result_bytes * (step % _STEPS_KEPT), load_f32x16(panel + PANEL_SCALES + 64 * step)
-            minimum = load_f32x16(panel + PANEL_MINIMA + 64 * step) if own else zero_f32x16()
-            sums = scale(sums, here, scales, minimum, x_sums + 4 * step, stride)
-        finish(sums, panel, pairs, x_scale, stride, totals)
+        sums, scales, minima = zeros(), panel + PANEL_SCALES, panel + PANEL_MINIMA
+        step, n_steps = 0, steps_of_block * n
+        if super_minima:
+            multiply_minima(panel, pairs, stride, results)
+        while step + 8 <= n_steps:
+            here, quads = LINE_BYTES * (step // steps_of_block), panel + quad_bytes * step
+            at = scales + 64 * step, minima + 64 * step, x_sums + 4 * step
+            sums = eight(sums, line + here, stride, quads, at[0], at[1], at[2], results)
+            step += 8
+        while step < n_steps:
+            here = LINE_BYTES * (step // steps_of_block) + 16 * (step % steps_of_block)
+            quads = panel + quad_bytes * step
+            at = scales + 64 * step, minima + 64 * step, x_sums + 4 * step
+            sums = one(sums, line + here, stride, quads, at[0], at[1], at[2], results)
+            step += 1
+        if super_minima:
+            sums = less_minima(sums, panel, results)
+        finish(sums, x_scale, stride, totals)
 
     return run
 

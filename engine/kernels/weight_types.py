@@ -46,7 +46,7 @@ from engine.kernels.layout import (
     SUMS,
 )
 from engine.kernels.memory import load_f32, load_i32, prefetch_lines, store_i32
-from engine.kernels.panels import store_bytes, store_nibbles
+from engine.kernels.panels import store_bytes, store_minima, store_nibbles
 from engine.kernels.quads import (
     byte_quads,
     dot_block,
@@ -67,7 +67,6 @@ from engine.kernels.simd import (
     splat_f32,
     splat_i32,
     store_f32x16,
-    store_i32x16,
     to_f32,
     zero_f32x16,
     zero_i32x16,
@@ -238,7 +237,7 @@ def super_type(name: str, quads: Any, form: str) -> WeightType:
         for block in range(n_blocks):
             store(panel, block, quads(w + 32), 0)
             store_f32x16(panel + PANEL_SCALES + 64 * block, d * to_f32(load_u8x16(w)))
-            store_i32x16(panel + PANEL_MINIMA + 64 * block, twice(load_u8x16(w + 16)))
+            store_minima(panel, block, twice(load_u8x16(w + 16)))
             w += block_bytes
         return w
 
