@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from engine.extents.base import Facts, Reach, fits, one_a_row, same, whole
-from engine.kernels.layout import BLOCK, PAGE, activation_row_bytes, kv_head_bytes
+from engine.kernels.layout import BLOCK, PAGE, QUERY_BYTES, activation_row_bytes, kv_head_bytes
 from engine.plan import Operation
 
 
@@ -84,7 +84,7 @@ def attention(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Reach]
     same(op, "n_kv_heads", o["n_kv_heads"], op.extent.row_chunks)
     whole(op, o["n_heads"], o["n_kv_heads"])
     group = o["n_heads"] // o["n_kv_heads"]
-    fits(op, o["unit"] * group * 4 * (o["max_pages"] * PAGE + 1), facts.limits.scratch_bytes)
+    fits(op, o["unit"] * group * (4 * o["max_pages"] * PAGE + QUERY_BYTES), facts.limits.scratch_bytes)
     fits(op, 4 * o["n_heads"] * o["head_dim"], o["q_stride"])
     fits(op, 4 * o["n_heads"] * o["value_dim"], o["out_stride"])
     yield Reach("q", o["q_stride"] * op.extent.most)

@@ -2,33 +2,45 @@
 
 Scores of all visible positions come first, then their softmax, then the weighted sum of the values: every position in
 rising order, so a token's result is the same whether its prompt came in one piece or in several. Neighbouring tokens of
-a prompt go together, four queries at a time, so that a key or value is loaded once for all of them.
+a prompt go together, eight queries at a time, so that a key or value is loaded once for all of them.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from llvmlite import ir
+from numba import types
 
 from engine.kernels.activation import quantise_row
 from engine.kernels.exponential import exponential
-from engine.kernels.layout import PAGE
+from engine.kernels.layout import PAGE, QUERY_BYTES, QUERY_INVERSE, QUERY_LAST, QUERY_OUT, QUERY_Q
 from engine.kernels.memory import fetch_add, load_f32, load_i32, load_i64, store_f32, store_i64
 from engine.kernels.registry import device, helper, kernel
 from engine.kernels.simd import (
-    fma,
-    lane_numbers,
+    F32,
+    I32,
+    I64,
+    define,
+    f32x16,
+    fused,
+    i32x16,
     load_f16x16,
     load_f32x16,
+    load_unaligned,
     maximum,
     reduce_max,
     reduce_sum,
-    select_less_equal,
     splat_f32,
-    splat_i32,
+    splatted,
+    splatted_i32,
     store_f32x16,
+    store_unaligned,
     zero_f32x16,
 )
 
+_ONE = ir.Constant(I64, 1)
 _HIDDEN = np.float32(-1e30)  # the score of a position that is not visible: its weight becomes exactly zero
 
 
@@ -56,48 +68,130 @@ def load_kv(address, index, is_half):
     return load_f16x16(address + 2 * index) if is_half else load_f32x16(address + 4 * index)
 
 
-@device
-def key_scores(q, keys, head_dim, is_half):
-    """Sixteen positions' dot products with the query at `q`."""
-    a, b, c, d = zero_f32x16(), zero_f32x16(), zero_f32x16(), zero_f32x16()
-    for i in range(0, head_dim, 4):
-        a = fma(load_kv(keys, 16 * i, is_half), splat_f32(load_f32(q + 4 * i)), a)
-        b = fma(load_kv(keys, 16 * i + 16, is_half), splat_f32(load_f32(q + 4 * i + 4)), b)
-        c = fma(load_kv(keys, 16 * i + 32, is_half), splat_f32(load_f32(q + 4 * i + 8)), c)
-        d = fma(load_kv(keys, 16 * i + 48, is_half), splat_f32(load_f32(q + 4 * i + 12)), d)
-    return (a + b) + (c + d)
+def _load_rows(n: int, place: int) -> Any:
+    """(queries) -> the addresses at `place` of `n` query records."""
+
+    def body(b: ir.IRBuilder, queries: ir.Value) -> ir.Value:
+        rows: ir.Value = ir.Constant(ir.ArrayType(I64, n), ir.Undefined)
+        for j in range(n):
+            at = b.add(queries, ir.Constant(I64, QUERY_BYTES * j + place))
+            rows = b.insert_value(rows, load_unaligned(b, at, I64), j)
+        return rows
+
+    return define(types.UniTuple(types.int64, n), (types.int64,), body)
+
+
+def _add_products(n: int) -> Any:
+    """(sums, vector, rows, offset) -> sums, to each of which the vector times its row's float at `offset` is added."""
+    sums_type, rows_type = types.UniTuple(f32x16, n), types.UniTuple(types.int64, n)
+
+    def body(b: ir.IRBuilder, sums: ir.Value, vector: ir.Value, rows: ir.Value, offset: ir.Value) -> ir.Value:
+        for j in range(n):
+            factor = splatted(b, load_unaligned(b, b.add(b.extract_value(rows, j), offset), F32))
+            sums = b.insert_value(sums, fused(b, vector, factor, b.extract_value(sums, j)), j)
+        return sums
+
+    return define(sums_type, (sums_type, f32x16, rows_type, types.int64), body)
+
+
+def _plus(n: int) -> Any:
+    """The sums of two tuples of `n` vectors, one by one."""
+    array = types.UniTuple(f32x16, n)
+
+    def body(b: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
+        for j in range(n):
+            x = b.insert_value(x, b.fadd(b.extract_value(x, j), b.extract_value(y, j)), j)
+        return x
+
+    return define(array, (array, array), body)
+
+
+def _load_sums(n: int) -> Any:
+    """(rows, offset) -> sixteen floats of each row."""
+
+    def body(b: ir.IRBuilder, rows: ir.Value, offset: ir.Value) -> ir.Value:
+        sums: ir.Value = ir.Constant(ir.ArrayType(f32x16.llvm, n), ir.Undefined)
+        for j in range(n):
+            sums = b.insert_value(sums, load_unaligned(b, b.add(b.extract_value(rows, j), offset), f32x16.llvm), j)
+        return sums
+
+    return define(types.UniTuple(f32x16, n), (types.UniTuple(types.int64, n), types.int64), body)
+
+
+def _store_sums(n: int) -> Any:
+    """(rows, offset, sums): the reverse."""
+
+    def body(b: ir.IRBuilder, rows: ir.Value, offset: ir.Value, sums: ir.Value) -> None:
+        for j in range(n):
+            store_unaligned(b, b.add(b.extract_value(rows, j), offset), b.extract_value(sums, j))
+
+    return define(types.void, (types.UniTuple(types.int64, n), types.int64, types.UniTuple(f32x16, n)), body)
+
+
+def _store_visible(n: int) -> Any:
+    """(scores, target, row_bytes, queries, scale, position, window): sixteen scores of each query, scaled.
+
+    They are those from `position` on; what lies after a query's last position is hidden, and with a window also what
+    lies before it.
+    """
+
+    def body(b: ir.IRBuilder, scores: ir.Value, target: ir.Value, row_bytes: ir.Value, *rest: ir.Value) -> None:
+        queries, scale, position, window = rest
+        hidden = ir.Constant(f32x16.llvm, [float(_HIDDEN)] * 16)
+        places = b.add(ir.Constant(i32x16.llvm, list(range(16))), splatted_i32(b, b.trunc(position, I32)))
+        for j in range(n):
+            at = b.add(queries, ir.Constant(I64, QUERY_BYTES * j + QUERY_LAST))
+            last = load_unaligned(b, at, I64)
+            after = b.sub(last, b.select(b.icmp_signed("==", window, ir.Constant(I64, 0)), b.add(last, _ONE), window))
+            seen = b.and_(
+                b.icmp_signed("<=", places, splatted_i32(b, b.trunc(last, I32))),
+                b.icmp_signed(">", places, splatted_i32(b, b.trunc(after, I32))),
+            )
+            shown = b.select(seen, b.fmul(b.extract_value(scores, j), splatted(b, scale)), hidden)
+            store_unaligned(b, b.add(target, b.mul(row_bytes, ir.Constant(I64, j))), shown)
+
+    integers = types.int64, types.int64
+    arguments = (types.UniTuple(f32x16, n), *integers, types.int64, types.float32, *integers)
+    return define(types.void, arguments, body)
 
 
 @device
-def key_scores_of_four(q0, q1, q2, q3, keys, head_dim, is_half):
-    """The same of four queries, each with the arithmetic of `key_scores`."""
-    zero = zero_f32x16()
-    a0, b0, c0, d0, a1, b1, c1, d1 = zero, zero, zero, zero, zero, zero, zero, zero
-    a2, b2, c2, d2, a3, b3, c3, d3 = zero, zero, zero, zero, zero, zero, zero, zero
-    for i in range(0, 4 * head_dim, 16):
-        key = load_kv(keys, 4 * i, is_half)
-        a0, a1 = fma(key, splat_f32(load_f32(q0 + i)), a0), fma(key, splat_f32(load_f32(q1 + i)), a1)
-        a2, a3 = fma(key, splat_f32(load_f32(q2 + i)), a2), fma(key, splat_f32(load_f32(q3 + i)), a3)
-        key = load_kv(keys, 4 * i + 16, is_half)
-        b0, b1 = fma(key, splat_f32(load_f32(q0 + i + 4)), b0), fma(key, splat_f32(load_f32(q1 + i + 4)), b1)
-        b2, b3 = fma(key, splat_f32(load_f32(q2 + i + 4)), b2), fma(key, splat_f32(load_f32(q3 + i + 4)), b3)
-        key = load_kv(keys, 4 * i + 32, is_half)
-        c0, c1 = fma(key, splat_f32(load_f32(q0 + i + 8)), c0), fma(key, splat_f32(load_f32(q1 + i + 8)), c1)
-        c2, c3 = fma(key, splat_f32(load_f32(q2 + i + 8)), c2), fma(key, splat_f32(load_f32(q3 + i + 8)), c3)
-        key = load_kv(keys, 4 * i + 48, is_half)
-        d0, d1 = fma(key, splat_f32(load_f32(q0 + i + 12)), d0), fma(key, splat_f32(load_f32(q1 + i + 12)), d1)
-        d2, d3 = fma(key, splat_f32(load_f32(q2 + i + 12)), d2), fma(key, splat_f32(load_f32(q3 + i + 12)), d3)
-    return (a0 + b0) + (c0 + d0), (a1 + b1) + (c1 + d1), (a2 + b2) + (c2 + d2), (a3 + b3) + (c3 + d3)
+def load_halves(address, index):
+    return load_f16x16(address + 2 * index)
 
 
 @device
-def store_visible(target, scores, scale, position, last, window):
-    """Sixteen scores from `position` on, those after `last` hidden, and with a window those before it."""
-    places = lane_numbers() + splat_i32(position)
-    shown = select_less_equal(places, splat_i32(last), scores * splat_f32(scale), splat_f32(_HIDDEN))
-    if window != 0:
-        shown = select_less_equal(splat_i32(last - window + 1), places, shown, splat_f32(_HIDDEN))
-    store_f32x16(target, shown)
+def load_floats(address, index):
+    return load_f32x16(address + 4 * index)
+
+
+def make_key_scores(n: int, load: Any) -> Any:
+    """(queries, keys, target, row_bytes, scale, position, window, head_dim): sixteen positions' scores.
+
+    Each query's dot products are four sums, the same whatever `n` is. More than four queries take the keys in two
+    rounds, so that the sums stay in registers.
+    """
+    rows_of, add, plus, store = _load_rows(n, QUERY_Q), _add_products(n), _plus(n), _store_visible(n)
+    zeros = define(types.UniTuple(f32x16, n), (), lambda _b: ir.Constant(ir.ArrayType(f32x16.llvm, n), None))
+    rounds = 2 if n > 4 else 1
+
+    @device
+    def key_scores(queries, keys, target, row_bytes, scale, position, window, head_dim):
+        rows, a, b, c, d = rows_of(queries), zeros(), zeros(), zeros(), zeros()
+        for i in range(0, 4 * head_dim, 16):
+            a = add(a, load(keys, 4 * i), rows, i)
+            b = add(b, load(keys, 4 * i + 16), rows, i + 4)
+            if rounds == 1:
+                c = add(c, load(keys, 4 * i + 32), rows, i + 8)
+                d = add(d, load(keys, 4 * i + 48), rows, i + 12)
+        scores = plus(a, b)
+        if rounds == 2:
+            for i in range(0, 4 * head_dim, 16):
+                c = add(c, load(keys, 4 * i + 32), rows, i + 8)
+                d = add(d, load(keys, 4 * i + 48), rows, i + 12)
+        store(plus(scores, plus(c, d)), target, row_bytes, queries, scale, position, window)
+
+    return key_scores
 
 
 @device
@@ -118,28 +212,31 @@ def softmax_in_place(scores, n_padded, sink):
     return reduce_sum(total) + reduce_max(exponential(splat_f32(sink) - shift))
 
 
-@device
-def add_values(values, weights, n_positions, value_dim, out, is_half):
-    """out (value_dim) += the values of a page's first positions times their weights."""
-    for i in range(0, value_dim, 16):
-        total = load_f32x16(out + 4 * i)
-        for position in range(n_positions):
-            value = load_kv(values, position * value_dim + i, is_half)
-            total = fma(splat_f32(load_f32(weights + 4 * position)), value, total)
-        store_f32x16(out + 4 * i, total)
+def make_add_values(n: int, load_value: Any) -> Any:
+    """(queries, weights, row_bytes, values, first, end, value_dim): add a page's values times their weights.
 
+    `weights` is the first query's, of the page's first position; positions first..end are added.
+    """
+    rows_of, add, load, store = _load_rows(n, QUERY_OUT), _add_products(n), _load_sums(n), _store_sums(n)
 
-@device
-def add_values_of_four(values, w0, w1, w2, w3, value_dim, out0, out1, out2, out3, is_half):
-    """The same of four queries that see the whole page."""
-    for i in range(0, value_dim, 16):
-        o = 4 * i
-        t0, t1, t2, t3 = load_f32x16(out0 + o), load_f32x16(out1 + o), load_f32x16(out2 + o), load_f32x16(out3 + o)
-        for position in range(PAGE):
-            value, p = load_kv(values, position * value_dim + i, is_half), 4 * position
-            t0, t1 = fma(splat_f32(load_f32(w0 + p)), value, t0), fma(splat_f32(load_f32(w1 + p)), value, t1)
-            t2, t3 = fma(splat_f32(load_f32(w2 + p)), value, t2), fma(splat_f32(load_f32(w3 + p)), value, t3)
-        store_f32x16(out0 + o, t0), store_f32x16(out1 + o, t1), store_f32x16(out2 + o, t2), store_f32x16(out3 + o, t3)
+    @device
+    def add_values(queries, weights, row_bytes, values, first, end, value_dim):
+        outs, weight_rows = rows_of(queries), rows_after(weights, row_bytes)
+        for i in range(0, value_dim, 16):
+            sums = load(outs, 4 * i)
+            for position in range(first, end):
+                value = load_value(values, position * value_dim + i)
+                sums = add(sums, value, weight_rows, 4 * position)
+            store(outs, 4 * i, sums)
+
+    def body(b: ir.IRBuilder, weights: ir.Value, row_bytes: ir.Value) -> ir.Value:
+        rows: ir.Value = ir.Constant(ir.ArrayType(I64, n), ir.Undefined)
+        for j in range(n):
+            rows = b.insert_value(rows, b.add(weights, b.mul(row_bytes, ir.Constant(I64, j))), j)
+        return rows
+
+    rows_after = define(types.UniTuple(types.int64, n), (types.int64, types.int64), body)
+    return add_values
 
 
 @device
@@ -155,83 +252,94 @@ def run_length(sequences, positions, first, end):
     return n
 
 
-@helper
-def attend_run(
-    scratch,
-    q,
-    q_stride,
-    out,
-    out_stride,
-    n_tokens,
-    group,
-    head_dim,
-    value_dim,
-    table,
-    offset,
-    last,
-    window,
-    sinks,
-    is_half,
-    scale,
-):
-    """`n_tokens` neighbours, the first of which sees up to `last`; query j is head j % group of token j // group.
+def make_attend_run(load: Any, element: int) -> Any:
+    """Attention of neighbours over keys and values of `element` bytes each."""
+    key_scores_of_one, key_scores_of_four, key_scores_of_eight = (make_key_scores(n, load) for n in (1, 4, 8))
+    add_values_of_one, add_values_of_four, add_values_of_eight = (make_add_values(n, load) for n in (1, 4, 8))
 
-    `q`, `out` and `sinks` are those of the first token's first head; `table` holds the addresses of the sequence's
-    pages. Pages that a window hides from all of the tokens are not looked at.
-    """
-    first_page = max(last - window + 1, 0) // PAGE if window != 0 else 0
-    n_queries, n_pages = n_tokens * group, (last + n_tokens - 1) // PAGE + 1
-    n_padded, element = PAGE * (n_pages - first_page), 2 if is_half else 4
-    row_bytes = 4 * n_padded
-    for page in range(first_page, n_pages):
-        for part in range(PAGE // 16):
-            keys = load_i64(table + 8 * page) + offset + element * 16 * part * head_dim
-            position, j = page * PAGE + 16 * part, 0
-            place = scratch + 4 * (position - first_page * PAGE)
+    @helper
+    def attend_run(
+        scratch,
+        q,
+        q_stride,
+        out,
+        out_stride,
+        n_tokens,
+        group,
+        head_dim,
+        value_dim,
+        table,
+        offset,
+        last,
+        window,
+        sinks,
+        scale,
+    ):
+        """`n_tokens` neighbours, the first of which sees up to `last`; query j is head j % group of token j // group.
+
+        `q`, `out` and `sinks` are those of the first token's first head; `table` holds the addresses of the sequence's
+        pages. Pages that a window hides from all of the tokens are not looked at.
+        """
+        first_page = max(last - window + 1, 0) // PAGE if window != 0 else 0
+        n_queries, n_pages = n_tokens * group, (last + n_tokens - 1) // PAGE + 1
+        n_padded = PAGE * (n_pages - first_page)
+        row_bytes = 4 * n_padded
+        queries = scratch + row_bytes * n_queries
+        for j in range(n_queries):
+            record, token, head = queries + QUERY_BYTES * j, j // group, j % group
+            store_i64(record + QUERY_Q, q + q_stride * token + 4 * head_dim * head)
+            store_i64(record + QUERY_OUT, out + out_stride * token + 4 * value_dim * head)
+            store_i64(record + QUERY_LAST, last + token)
+        for page in range(first_page, n_pages):
+            for part in range(PAGE // 16):
+                keys = load_i64(table + 8 * page) + offset + element * 16 * part * head_dim
+                position, j = page * PAGE + 16 * part, 0
+                place = scratch + 4 * (position - first_page * PAGE)
+                while j < n_queries:
+                    here, row = queries + QUERY_BYTES * j, place + row_bytes * j
+                    if j + 8 <= n_queries:
+                        key_scores_of_eight(here, keys, row, row_bytes, scale, position, window, head_dim)
+                        j += 8
+                    elif j + 4 <= n_queries:
+                        key_scores_of_four(here, keys, row, row_bytes, scale, position, window, head_dim)
+                        j += 4
+                    else:
+                        key_scores_of_one(here, keys, row, row_bytes, scale, position, window, head_dim)
+                        j += 1
+        for j in range(n_queries):
+            sink = load_f32(sinks + 4 * (j % group)) if sinks != 0 else _HIDDEN
+            total = softmax_in_place(scratch + row_bytes * j, n_padded, sink)
+            record = queries + QUERY_BYTES * j
+            store_f32(record + QUERY_INVERSE, np.float32(1.0) / total)
+            for i in range(0, 4 * value_dim, 64):
+                store_f32x16(load_i64(record + QUERY_OUT) + i, zero_f32x16())
+        for page in range(first_page, n_pages):
+            values, j = load_i64(table + 8 * page) + offset + element * PAGE * head_dim, 0
             while j < n_queries:
-                q0 = q + q_stride * (j // group) + 4 * head_dim * (j % group)
-                row = place + row_bytes * j
-                if j + 4 <= n_queries:
-                    q1 = q + q_stride * ((j + 1) // group) + 4 * head_dim * ((j + 1) % group)
-                    q2 = q + q_stride * ((j + 2) // group) + 4 * head_dim * ((j + 2) % group)
-                    q3 = q + q_stride * ((j + 3) // group) + 4 * head_dim * ((j + 3) % group)
-                    s0, s1, s2, s3 = key_scores_of_four(q0, q1, q2, q3, keys, head_dim, is_half)
-                    store_visible(row, s0, scale, position, last + j // group, window)
-                    store_visible(row + row_bytes, s1, scale, position, last + (j + 1) // group, window)
-                    store_visible(row + 2 * row_bytes, s2, scale, position, last + (j + 2) // group, window)
-                    store_visible(row + 3 * row_bytes, s3, scale, position, last + (j + 3) // group, window)
-                    j += 4
+                here, w = queries + QUERY_BYTES * j, scratch + row_bytes * j + 4 * PAGE * (page - first_page)
+                n = 8 if j + 8 <= n_queries else 4 if j + 4 <= n_queries else 1
+                seen = max(min(load_i64(here + QUERY_LAST) + 1 - page * PAGE, PAGE), 0)  # by all of them
+                if n == 8:
+                    add_values_of_eight(here, w, row_bytes, values, 0, seen, value_dim)
+                elif n == 4:
+                    add_values_of_four(here, w, row_bytes, values, 0, seen, value_dim)
                 else:
-                    scores = key_scores(q0, keys, head_dim, is_half)
-                    store_visible(row, scores, scale, position, last + j // group, window)
-                    j += 1
-    sums = scratch + row_bytes * n_queries
-    for j in range(n_queries):
-        sink = load_f32(sinks + 4 * (j % group)) if sinks != 0 else _HIDDEN
-        total = softmax_in_place(scratch + row_bytes * j, n_padded, sink)
-        store_f32(sums + 4 * j, np.float32(1.0) / total)
-        for i in range(0, 4 * value_dim, 64):
-            store_f32x16(out + out_stride * (j // group) + 4 * value_dim * (j % group) + i, zero_f32x16())
-    for page in range(first_page, n_pages):
-        values, j = load_i64(table + 8 * page) + offset + element * PAGE * head_dim, 0
-        while j < n_queries:
-            out0 = out + out_stride * (j // group) + 4 * value_dim * (j % group)
-            w = scratch + row_bytes * j + 4 * PAGE * (page - first_page)
-            seen = last + j // group + 1 - page * PAGE
-            if j + 4 <= n_queries and seen >= PAGE:
-                out1 = out + out_stride * ((j + 1) // group) + 4 * value_dim * ((j + 1) % group)
-                out2 = out + out_stride * ((j + 2) // group) + 4 * value_dim * ((j + 2) % group)
-                out3 = out + out_stride * ((j + 3) // group) + 4 * value_dim * ((j + 3) % group)
-                w1, w2, w3 = w + row_bytes, w + 2 * row_bytes, w + 3 * row_bytes
-                add_values_of_four(values, w, w1, w2, w3, value_dim, out0, out1, out2, out3, is_half)
-                j += 4
-            else:
-                add_values(values, w, min(PAGE, seen), value_dim, out0, is_half)
-                j += 1
-    for j in range(n_queries):
-        inverse, row = splat_f32(load_f32(sums + 4 * j)), out + out_stride * (j // group) + 4 * value_dim * (j % group)
-        for i in range(0, 4 * value_dim, 64):
-            store_f32x16(row + i, load_f32x16(row + i) * inverse)
+                    add_values_of_one(here, w, row_bytes, values, 0, seen, value_dim)
+                for t in range(1, n):
+                    query, weights = here + QUERY_BYTES * t, w + row_bytes * t
+                    end = min(load_i64(query + QUERY_LAST) + 1 - page * PAGE, PAGE)
+                    add_values_of_one(query, weights, row_bytes, values, seen, end, value_dim)
+                j += n
+        for j in range(n_queries):
+            record = queries + QUERY_BYTES * j
+            inverse, row = splat_f32(load_f32(record + QUERY_INVERSE)), load_i64(record + QUERY_OUT)
+            for i in range(0, 4 * value_dim, 64):
+                store_f32x16(row + i, load_f32x16(row + i) * inverse)
+
+    return attend_run
+
+
+attend_run_halves, attend_run_floats = make_attend_run(load_halves, 2), make_attend_run(load_floats, 4)
 
 
 @kernel
@@ -268,7 +376,7 @@ def attention(
     A token sees the last `window` positions up to its own, or all when that is 0. `sinks` (n_heads) or 0: see
     attention_reference.
 
-    Scratch: unit * n_heads / n_kv_heads rows of the context's length in float32, and a value for each.
+    Scratch: unit * n_heads / n_kv_heads rows of the context's length in float32, and a query record for each.
     """
     kv_head, group = chunk % n_kv_heads, n_heads // n_kv_heads
     first_head, token = kv_head * group, chunk // n_kv_heads * unit
@@ -279,24 +387,43 @@ def attention(
         outputs = out + out_stride * token + 4 * value_dim * first_head
         table = pages + 8 * max_pages * load_i32(sequences + 4 * token)
         offset, last = layer_offset + head_bytes * kv_head, load_i32(positions + 4 * token)
-        attend_run(
-            scratch,
-            queries,
-            q_stride,
-            outputs,
-            out_stride,
-            n,
-            group,
-            head_dim,
-            value_dim,
-            table,
-            offset,
-            last,
-            window,
-            sinks + 4 * first_head if sinks != 0 else 0,
-            is_half,
-            np.float32(scale),
-        )
+        first_sink = sinks + 4 * first_head if sinks != 0 else 0
+        if is_half:
+            attend_run_halves(
+                scratch,
+                queries,
+                q_stride,
+                outputs,
+                out_stride,
+                n,
+                group,
+                head_dim,
+                value_dim,
+                table,
+                offset,
+                last,
+                window,
+                first_sink,
+                np.float32(scale),
+            )
+        else:
+            attend_run_floats(
+                scratch,
+                queries,
+                q_stride,
+                outputs,
+                out_stride,
+                n,
+                group,
+                head_dim,
+                value_dim,
+                table,
+                offset,
+                last,
+                window,
+                first_sink,
+                np.float32(scale),
+            )
         if rounded != 0:
             for row in range(token, token + n):
                 if fetch_add(heads_done + 8 * row, 1) + 1 == n_kv_heads:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from engine.kernels.code_types import FOUR_BIT_TYPES, THREE_BIT_TYPES, CodeType, two_bits
+from engine.kernels.columns import load_columns, store_split_nibbles
 from engine.kernels.layout import CODE_FACTOR, CODE_HEADER_BYTES, CODE_OFFSET, CODE_TABLE
 from engine.kernels.lookup import constant_address
 from engine.kernels.memory import (
@@ -28,26 +29,25 @@ from engine.kernels.memory import (
     store_u16,
 )
 from engine.kernels.registry import device
-from engine.kernels.repack import register_repack, store_nibbles, store_split_nibbles
+from engine.kernels.repack import by_rows, columns_q4_0, register_repack
+from engine.kernels.simd import store_i8x16
 
 _LOW_HALF, _LOW_PAIRS, _LOW_BITS = 0xFFFFFFFF, 0x03030303, 0x01010101
 _ONE_AND_ONE = 0x11  # a scale and a minimum of one
 
 
 @device
-def lane_iq4_nl(source, target, lane, n_inputs):
+def columns_mxfp4(source, row_bytes, count, n_inputs, target):
     for _ in range(n_inputs // 32):
-        store_u16(target + 2 * lane, load_u16(source))
-        store_split_nibbles(target + 32, lane, source + 2)
-        source, target = source + 18, target + 288
+        store_i8x16(target, load_columns(source, row_bytes, count)[0])
+        store_split_nibbles(target + 16, load_columns(source + 1, row_bytes, count))
+        source, target = source + 17, target + 272
 
 
 @device
-def lane_mxfp4(source, target, lane, n_inputs):
-    for _ in range(n_inputs // 32):
-        store_u8(target + lane, load_u8(source))
-        store_split_nibbles(target + 16, lane, source + 1)
-        source, target = source + 17, target + 272
+def store_nibbles(target, lane, part, eight):
+    """Eight consecutive 4-bit inputs, one in each byte of `eight`, into register `part` of a block's nibbles."""
+    store_i32(target + 64 * part + 4 * lane, eight & _LOW_HALF | (eight >> 32 & _LOW_HALF) << 4)
 
 
 # Types of code_types.py -----------------------------------------------------------------------------------------------
@@ -187,12 +187,12 @@ def two_bit_lane(block_bytes: int, d: int, d_min: int, scales: Any, codes: Any) 
     return lane_q2_k
 
 
-register_repack("IQ4_NL", lane_iq4_nl)
-register_repack("MXFP4", lane_mxfp4)
+register_repack("IQ4_NL", columns_q4_0)  # its blocks lie as those of Q4_0
+register_repack("MXFP4", columns_mxfp4)
 for _kind in FOUR_BIT_TYPES:
-    register_repack(_kind.name, four_bit_lane(_kind))
+    register_repack(_kind.name, by_rows(four_bit_lane(_kind)))
 for _kind in THREE_BIT_TYPES:
-    register_repack(_kind.name, three_bit_lane(_kind))
-register_repack("Q2_K", two_bit_lane(84, 80, 82, scales_q2_k, codes_q2_k))
-register_repack("TQ1_0", two_bit_lane(54, 52, 52, scales_ternary, codes_tq1_0))
-register_repack("TQ2_0", two_bit_lane(66, 64, 64, scales_ternary, codes_tq2_0))
+    register_repack(_kind.name, by_rows(three_bit_lane(_kind)))
+register_repack("Q2_K", by_rows(two_bit_lane(84, 80, 82, scales_q2_k, codes_q2_k)))
+register_repack("TQ1_0", by_rows(two_bit_lane(54, 52, 52, scales_ternary, codes_tq1_0)))
+register_repack("TQ2_0", by_rows(two_bit_lane(66, 64, 64, scales_ternary, codes_tq2_0)))

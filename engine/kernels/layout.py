@@ -126,6 +126,9 @@ def kv_head_bytes(head_dim: int, value_dim: int, element_bytes: int) -> int:
     return PAGE * (head_dim + value_dim) * element_bytes
 
 
+# a query in the scratch of attention: the addresses of its row and of its output, the last position that it sees, and
+# the inverse of its weights' sum
+QUERY_BYTES, QUERY_Q, QUERY_OUT, QUERY_LAST, QUERY_INVERSE = 32, 0, 8, 16, 24
 LATENT_HEADS_TOGETHER = 4  # heads that attend to a compressed cache together (see latent.py)
 OBSERVED_BYTES = 64  # of a row: the columns that one chunk of square_sums takes (see observe.py)
 DELTA_COLUMNS = 64  # columns of a head's values that one chunk of the delta rule takes (see delta.py)

@@ -12,28 +12,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.kernels.embed import six_bit_minimum, six_bit_scale
+from engine.kernels.columns import (
+    fifth_bits,
+    load_columns,
+    present_signs,
+    spread_bits,
+    store_halves,
+    store_high_nibbles,
+    store_low_nibbles,
+    store_split_nibbles,
+    upper_pairs,
+)
 from engine.kernels.layout import GROUP, PACKED_BLOCKS
-from engine.kernels.memory import load_i64, load_u16, load_u32, store_i32, store_u8, store_u16, zero_bytes
+from engine.kernels.memory import load_u16, load_u32, store_i32, store_u16, zero_bytes
 from engine.kernels.registry import device, kernel
-
-_LOW_NIBBLES, _LOW_PAIRS, _LOW_BITS, _SIGNS = 0x0F0F0F0F0F0F0F0F, 0x03030303, 0x01010101, 0x80808080
-_LOW_HALF = 0xFFFFFFFF
-
-
-@device
-def store_nibbles(target, lane, part, eight):
-    """Eight consecutive 4-bit inputs, one in each byte of `eight`, into register `part` of a block's nibbles."""
-    store_i32(target + 64 * part + 4 * lane, eight & _LOW_HALF | (eight >> 32 & _LOW_HALF) << 4)
-
-
-@device
-def store_split_nibbles(target, lane, quants):
-    """32 inputs that the file keeps as 16 low nibbles (inputs 0..15) and 16 high ones."""
-    for half in range(2):
-        eight = load_i64(quants + 8 * half)
-        store_nibbles(target, lane, half, eight & _LOW_NIBBLES)
-        store_nibbles(target, lane, 2 + half, eight >> 4 & _LOW_NIBBLES)
+from engine.kernels.simd import shift_left, shift_right, splat_i32, store_i8x16, store_i32x16
 
 
 @device
@@ -54,129 +47,170 @@ def lane_f32x8(source, target, lane, n_inputs):
         store_i32(target + 64 * (i // 2) + 8 * lane + 4 * (i % 2), load_u32(source + 4 * i))
 
 
+# Quantised types: (source, row_bytes, count, n_inputs, target), a group of `count` rows, block by block --------------
+
+
 @device
-def lane_q8_0(source, target, lane, n_inputs):
+def columns_q8_0(source, row_bytes, count, n_inputs, target):
+    signs = present_signs(count)
     for _ in range(n_inputs // 32):
-        store_u16(target + 2 * lane, load_u16(source))
-        for quad in range(8):
-            store_i32(target + 32 + 64 * quad + 4 * lane, load_u32(source + 2 + 4 * quad) ^ _SIGNS)
+        store_halves(target, load_columns(source, row_bytes, count)[0])
+        for half in range(2):
+            q, quads = load_columns(source + 2 + 16 * half, row_bytes, count), target + 32 + 256 * half
+            store_i32x16(quads, q[0] ^ signs)
+            store_i32x16(quads + 64, q[1] ^ signs)
+            store_i32x16(quads + 128, q[2] ^ signs)
+            store_i32x16(quads + 192, q[3] ^ signs)
         source, target = source + 34, target + 544
 
 
 @device
-def lane_q4_0(source, target, lane, n_inputs):
+def columns_q4_0(source, row_bytes, count, n_inputs, target):
     for _ in range(n_inputs // 32):
-        store_u16(target + 2 * lane, load_u16(source))
-        store_split_nibbles(target + 32, lane, source + 2)
+        store_halves(target, load_columns(source, row_bytes, count)[0])
+        store_split_nibbles(target + 32, load_columns(source + 2, row_bytes, count))
         source, target = source + 18, target + 288
 
 
 @device
-def lane_q4_1(source, target, lane, n_inputs):
+def columns_q4_1(source, row_bytes, count, n_inputs, target):
     for _ in range(n_inputs // 32):
-        store_u16(target + 2 * lane, load_u16(source))
-        store_u16(target + 32 + 2 * lane, load_u16(source + 2))
-        store_split_nibbles(target + 64, lane, source + 4)
+        store_half_pair(target, load_columns(source, row_bytes, count)[0])
+        store_split_nibbles(target + 64, load_columns(source + 4, row_bytes, count))
         source, target = source + 20, target + 320
 
 
 @device
-def store_fifth_bits(target, lane, bits):
-    """The 32 fifth bits of a lane, bit i for input i, spread over the quads' bytes."""
-    spread = 0
-    for quad in range(8):
-        four = bits >> (4 * quad) & 15
-        spread |= (four & 1 | (four & 2) << 7 | (four & 4) << 14 | (four & 8) << 21) << quad
-    store_i32(target + 4 * lane, spread)
-
-
-@device
-def lane_q5_0(source, target, lane, n_inputs):
+def columns_q5_0(source, row_bytes, count, n_inputs, target):
     for _ in range(n_inputs // 32):
-        store_u16(target + 2 * lane, load_u16(source))
-        store_split_nibbles(target + 32, lane, source + 6)
-        store_fifth_bits(target + 288, lane, load_u32(source + 2))
+        head = load_columns(source, row_bytes, count)
+        store_halves(target, head[0])
+        store_split_nibbles(target + 32, load_columns(source + 6, row_bytes, count))
+        store_i32x16(target + 288, spread_bits(shift_right(head[0], 16) | shift_left(head[1], 16)))
         source, target = source + 22, target + 352
 
 
 @device
-def lane_q5_1(source, target, lane, n_inputs):
+def columns_q5_1(source, row_bytes, count, n_inputs, target):
     for _ in range(n_inputs // 32):
-        store_u16(target + 2 * lane, load_u16(source))
-        store_u16(target + 32 + 2 * lane, load_u16(source + 2))
-        store_split_nibbles(target + 64, lane, source + 8)
-        store_fifth_bits(target + 320, lane, load_u32(source + 4))
+        head = load_columns(source, row_bytes, count)
+        store_half_pair(target, head[0])
+        store_split_nibbles(target + 64, load_columns(source + 8, row_bytes, count))
+        store_i32x16(target + 320, spread_bits(head[1]))
         source, target = source + 24, target + 384
 
 
 @device
-def store_k_scales(target, lane, packed, sub):
-    store_u8(target + lane, six_bit_scale(packed, sub))
-    store_u8(target + 16 + lane, six_bit_minimum(packed, sub))
+def store_half_pair(target, pair):
+    store_halves(target, pair)
+    store_halves(target + 32, shift_right(pair, 16))
 
 
 @device
-def store_k_nibbles(target, lane, quants, sub):
-    """Sub-block `sub`: the low (even) or high (odd) nibbles of 32 bytes that two sub-blocks share."""
-    for part in range(4):
-        eight = load_i64(quants + 32 * (sub // 2) + 8 * part) >> (4 * (sub % 2)) & _LOW_NIBBLES
-        store_nibbles(target, lane, part, eight)
+def store_k_scales(target, head, sub):
+    """The 6-bit scale and minimum of sub-block `sub`; head[1..3] are the 12 bytes that the file packs them into."""
+    place = 8 * (sub % 4)
+    scale, minimum, rest = shift_right(head[1], place), shift_right(head[2], place), shift_right(head[3], place)
+    six, four = splat_i32(63), splat_i32(15)
+    if sub < 4:
+        scale, minimum = scale & six, minimum & six
+    else:
+        scale, minimum = (
+            rest & four | shift_left(shift_right(scale, 6) & splat_i32(3), 4),
+            shift_right(rest, 4) & four | shift_left(shift_right(minimum, 6) & splat_i32(3), 4),
+        )
+    store_i8x16(target, scale)
+    store_i8x16(target + 16, minimum)
 
 
 @device
-def lane_q4_k(source, target, lane, n_inputs):
+def columns_q4_k(source, row_bytes, count, n_inputs, target):
     for _ in range(n_inputs // 256):
-        store_u16(target + 2 * lane, load_u16(source))
-        store_u16(target + 32 + 2 * lane, load_u16(source + 2))
+        head = load_columns(source, row_bytes, count)
+        store_half_pair(target, head[0])
         target += 64
-        for sub in range(8):
-            store_k_scales(target, lane, source + 4, sub)
-            store_k_nibbles(target + 32, lane, source + 16, sub)
-            target += 288
+        for sub in range(0, 8, 2):
+            q = source + 16 + 16 * sub
+            a, b = load_columns(q, row_bytes, count), load_columns(q + 16, row_bytes, count)
+            store_k_scales(target, head, sub)
+            store_low_nibbles(target + 32, a, b)
+            store_k_scales(target + 288, head, sub + 1)
+            store_high_nibbles(target + 320, a, b)
+            target += 576
         source += 144
 
 
 @device
-def lane_q5_k(source, target, lane, n_inputs):
+def columns_q5_k(source, row_bytes, count, n_inputs, target):
     for _ in range(n_inputs // 256):
-        store_u16(target + 2 * lane, load_u16(source))
-        store_u16(target + 32 + 2 * lane, load_u16(source + 2))
+        head = load_columns(source, row_bytes, count)
+        bits = load_columns(source + 16, row_bytes, count), load_columns(source + 32, row_bytes, count)
+        store_half_pair(target, head[0])
         target += 64
-        for sub in range(8):
-            store_k_scales(target, lane, source + 4, sub)
-            store_k_nibbles(target + 32, lane, source + 48, sub)
-            bits = 0
-            for quad in range(8):
-                bits |= (load_u32(source + 16 + 4 * quad) >> sub & _LOW_BITS) << quad
-            store_i32(target + 288 + 4 * lane, bits)
-            target += 352
+        for sub in range(0, 8, 2):
+            q = source + 48 + 16 * sub
+            a, b = load_columns(q, row_bytes, count), load_columns(q + 16, row_bytes, count)
+            store_k_scales(target, head, sub)
+            store_low_nibbles(target + 32, a, b)
+            store_i32x16(target + 288, fifth_bits(bits[0], bits[1], sub))
+            store_k_scales(target + 352, head, sub + 1)
+            store_high_nibbles(target + 384, a, b)
+            store_i32x16(target + 640, fifth_bits(bits[0], bits[1], sub + 1))
+            target += 704
         source += 176
 
 
 @device
-def lane_q6_k(source, target, lane, n_inputs):
+def _six_bit_rest(target, scales, upper, quarter):
+    """Scales and upper bits of a sub-block; `scales` begins with its own two."""
+    store_i8x16(target, scales)
+    store_i8x16(target + 16, shift_right(scales, 8))
+    store_i32x16(target + 288, upper_pairs(upper[0], 2 * quarter))
+    store_i32x16(target + 352, upper_pairs(upper[1], 2 * quarter))
+
+
+@device
+def _six_bit_half(low, high, row_bytes, count, scales, target):
+    """128 inputs: 64 bytes of low nibbles and 32 of upper bits."""
+    a, b = load_columns(low, row_bytes, count), load_columns(low + 16, row_bytes, count)
+    c, d = load_columns(low + 32, row_bytes, count), load_columns(low + 48, row_bytes, count)
+    upper = load_columns(high, row_bytes, count), load_columns(high + 16, row_bytes, count)
+    store_low_nibbles(target + 32, a, b)
+    store_low_nibbles(target + 448, c, d)
+    store_high_nibbles(target + 864, a, b)
+    store_high_nibbles(target + 1280, c, d)
+    _six_bit_rest(target, scales[0], upper, 0)
+    _six_bit_rest(target + 416, shift_right(scales[0], 16), upper, 1)
+    _six_bit_rest(target + 832, scales[1], upper, 2)
+    _six_bit_rest(target + 1248, shift_right(scales[1], 16), upper, 3)
+
+
+@device
+def columns_q6_k(source, row_bytes, count, n_inputs, target):
     for _ in range(n_inputs // 256):
-        store_u16(target + 2 * lane, load_u16(source + 208))
+        scales = load_columns(source + 192, row_bytes, count)
+        store_halves(target, shift_right(load_columns(source + 194, row_bytes, count)[3], 16))
         target += 32
-        for sub in range(8):
-            half, quarter = sub // 4, sub % 4
-            store_u8(target + lane, load_u16(source + 192 + 2 * sub))
-            store_u8(target + 16 + lane, load_u16(source + 192 + 2 * sub) >> 8)
-            low = source + 64 * half + 32 * (quarter % 2)
-            for part in range(4):
-                eight = load_i64(low + 8 * part) >> (4 * (quarter // 2)) & _LOW_NIBBLES
-                store_nibbles(target + 32, lane, part, eight)
-            for register in range(2):
-                bits = 0
-                for quad in range(4):
-                    four = load_u32(source + 128 + 32 * half + 16 * register + 4 * quad)
-                    bits |= (four >> (2 * quarter) & _LOW_PAIRS) << (2 * quad)
-                store_i32(target + 288 + 64 * register + 4 * lane, bits)
-            target += 416
-        source += 210
+        _six_bit_half(source, source + 128, row_bytes, count, scales[:2], target)
+        _six_bit_half(source + 64, source + 160, row_bytes, count, scales[2:], target + 1664)
+        source, target = source + 210, target + 3328
 
 
-def register_repack(type_name: str, lane: Any) -> None:
+# Registration ---------------------------------------------------------------------------------------------------------
+
+
+def by_rows(lane: Any) -> Any:
+    """A group's rows one after the other: (source, target, lane, n_inputs) for each."""
+
+    @device
+    def group(source, row_bytes, count, n_inputs, target):
+        for row in range(count):
+            lane(source + row_bytes * row, target, row, n_inputs)
+
+    return group
+
+
+def register_repack(type_name: str, pack_group: Any) -> None:
     """Register `repack_TYPE`: groups chunk * groups_per_chunk ... of a matrix of `n_rows` rows of `row_bytes`."""
     inputs, header, n_parts, part = PACKED_BLOCKS[type_name]
     block_bytes = header + n_parts * part
@@ -187,24 +221,23 @@ def register_repack(type_name: str, lane: Any) -> None:
         group_bytes = n_inputs // inputs * block_bytes
         n_groups = (n_rows + GROUP - 1) // GROUP
         for group in range(chunk * groups_per_chunk, min((chunk + 1) * groups_per_chunk, n_groups)):
-            packed = target + group_bytes * group
-            if (group + 1) * GROUP > n_rows:
+            packed, row = target + group_bytes * group, group * GROUP
+            if row + GROUP > n_rows:
                 zero_bytes(packed, group_bytes)
-            for row in range(group * GROUP, min((group + 1) * GROUP, n_rows)):
-                lane(source + row_bytes * row, packed, row % GROUP, n_inputs)
+            pack_group(source + row_bytes * row, row_bytes, min(n_rows - row, GROUP), n_inputs, packed)
 
     kernel(repack, f"repack_{type_name}")
 
 
-register_repack("F32", lane_f32)
-register_repack("F32x8", lane_f32x8)
-register_repack("F16", lane_f16)
-register_repack("BF16", lane_f16)
-register_repack("Q8_0", lane_q8_0)
-register_repack("Q4_0", lane_q4_0)
-register_repack("Q4_1", lane_q4_1)
-register_repack("Q5_0", lane_q5_0)
-register_repack("Q5_1", lane_q5_1)
-register_repack("Q4_K", lane_q4_k)
-register_repack("Q5_K", lane_q5_k)
-register_repack("Q6_K", lane_q6_k)
+register_repack("F32", by_rows(lane_f32))
+register_repack("F32x8", by_rows(lane_f32x8))
+register_repack("F16", by_rows(lane_f16))
+register_repack("BF16", by_rows(lane_f16))
+register_repack("Q8_0", columns_q8_0)
+register_repack("Q4_0", columns_q4_0)
+register_repack("Q4_1", columns_q4_1)
+register_repack("Q5_0", columns_q5_0)
+register_repack("Q5_1", columns_q5_1)
+register_repack("Q4_K", columns_q4_k)
+register_repack("Q5_K", columns_q5_k)
+register_repack("Q6_K", columns_q6_k)

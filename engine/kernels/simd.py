@@ -123,6 +123,7 @@ _OPERATORS = {
     operator.truediv: (None, "fdiv"),
     operator.and_: ("and_", None),
     operator.or_: ("or_", None),
+    operator.xor: ("xor", None),
 }
 
 
@@ -315,7 +316,7 @@ def _slice(b: ir.IRBuilder, v: ir.Value, first: int, count: int) -> ir.Value:
     return b.shuffle_vector(v, ir.Constant(v.type, ir.Undefined), lanes)
 
 
-def _join(b: ir.IRBuilder, parts: list[ir.Value]) -> ir.Value:
+def join(b: ir.IRBuilder, parts: list[ir.Value]) -> ir.Value:
     while len(parts) > 1:
         count = 2 * parts[0].type.count
         lanes = ir.Constant(ir.VectorType(I32, count), list(range(count)))
@@ -328,7 +329,7 @@ def _multiply_pairs(b: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
     name, width = ("llvm.x86.avx2.pmadd.wd", 16) if HAS_AVX2 else ("llvm.x86.sse2.pmadd.wd", 8)
     result = ir.VectorType(I32, width // 2)
     starts = range(0, 2 * LANES, width)
-    return _join(b, [call_llvm(b, name, result, [_slice(b, x, i, width), _slice(b, y, i, width)]) for i in starts])
+    return join(b, [call_llvm(b, name, result, [_slice(b, x, i, width), _slice(b, y, i, width)]) for i in starts])
 
 
 def add_dot_u8i12(b: ir.IRBuilder, total: ir.Value, unsigned: ir.Value, high: ir.Value, low: ir.Value) -> ir.Value:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from engine.kernels.layout import kv_head_bytes
+from engine.kernels.layout import QUERY_BYTES, kv_head_bytes
 from engine.memory import view
 from engine.models.parts import Parts, Setting
 from engine.models.weights import Strips
@@ -178,7 +178,7 @@ class Attention(Parts):
 
     def _attention_unit(self, group: int) -> int:
         """Tokens that attend together: several, where their scores stay in the second-level cache."""
-        row_bytes = 4 * (self.batch.max_pages * self.batch.page_tokens + 1)
+        row_bytes = 4 * self.batch.max_pages * self.batch.page_tokens + QUERY_BYTES
         unit = min(max(_CACHED_SCORE_BYTES // (group * row_bytes), 1), _MOST_TOKENS_TOGETHER)
         self.need_scratch(unit * group * row_bytes)
         return unit

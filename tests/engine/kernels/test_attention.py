@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.kernels.attention import attention_reference
-from engine.kernels.layout import PAGE, activation_row_bytes
+from engine.kernels.layout import PAGE, QUERY_BYTES, activation_row_bytes
 from engine.kernels.library import KernelLibrary
 from tests.engine.kernels.operands import Array, at, quantise
 from tests.engine.kernels.pages import Pages
@@ -42,7 +42,7 @@ def attention(
     out = np.full((n_tokens, n_heads * VALUE_DIM), np.nan, np.float32)
     rounded = np.zeros((n_tokens, activation_row_bytes(out.shape[1])), np.uint8)
     where, which = np.array(positions, np.int32), np.full(n_tokens, sequence, np.int32)
-    scratch = np.full(unit * n_heads // N_KV_HEADS * (PAGE * pages.max_pages + 1), np.nan, np.float32)
+    scratch = np.full(unit * n_heads // N_KV_HEADS * (PAGE * pages.max_pages + QUERY_BYTES // 4), np.nan, np.float32)
     count, heads_done = np.array([n_tokens], np.int64), np.zeros(n_tokens, np.int64)
     for chunk in range(-(-n_tokens // unit) * N_KV_HEADS):
         library.run(
