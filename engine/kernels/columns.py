@@ -48,7 +48,7 @@ def _load_columns(b: ir.IRBuilder, source: ir.Value, row_bytes: ir.Value, count:
     every_fourth = [join(b, rows[first::4]) for first in range(4)]
     low = [_interleave(b, every_fourth[i], every_fourth[i + 1], (0, 4, 1, 5)) for i in (0, 2)]
     high = [_interleave(b, every_fourth[i], every_fourth[i + 1], (2, 6, 3, 7)) for i in (0, 2)]
-    columns = [_interleave(b, *pair, pick) for pair in (low, high) for pick in ((0, 1, 4, 5), (2, 3, 6, 7))]
+    columns = [_interleave(b, x, y, pick) for x, y in (low, high) for pick in ((0, 1, 4, 5), (2, 3, 6, 7))]
     present = b.icmp_signed("<", ir.Constant(i32x16.llvm, list(range(LANES))), splatted_i32(b, b.trunc(count, I32)))
     result: ir.Value = ir.Constant(ir.ArrayType(i32x16.llvm, 4), None)
     for i, column in enumerate(columns):
