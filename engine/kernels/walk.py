@@ -1,11 +1,12 @@
 """The interpreter of plans: every worker of the team runs it, all on the same plan.
 
 Workers take chunks of the current stage from one atomic word, which holds the stage and how many of its chunks are
-left, and count what they finish. A chunk is taken by replacing that word as it was seen, and only who holds a chunk
-reads the plan: while one is held its stage cannot end, so neither the plan nor its extents change under a reader,
-however long the system puts the worker aside. A stage is over when its last chunk is finished, not when every worker
-has arrived. Who finds nothing to do spins for a while, then sleeps until the stage changes, which leaves its core to
-whoever needs it.
+left, and count what they finish. Chunks are taken by replacing that word as it was seen: neighbours, an eighth of a
+worker's share of what is left, at least one, so that workers seldom write to the same cache lines and yet end together.
+Only who holds a chunk reads the plan: while one is held its stage cannot end, so neither the plan nor its extents
+change under a reader, however long the system puts the worker aside. A stage is over when its last chunk is finished,
+not when every worker has arrived. Who finds nothing to do spins for a while, then sleeps until the stage changes, which
+leaves its core to whoever needs it.
 
 What the workers did with their time is noted in a row (see notes.py). A worker is busy from the first chunk that it
 takes to the last one before it waits; it books this while it still holds a chunk, so that a run's times are complete
@@ -67,6 +68,7 @@ from engine.kernels.notes import (
 from engine.kernels.registry import device, helper, kernel
 
 _LEFT_MASK = 0xFFFFFFFF
+_SHARES = 8
 
 
 @device
@@ -190,7 +192,8 @@ def take_chunks(team, scratch, worker):
                 return stage
             wait_for_change(team, stage)
             continue
-        if replace_if_equal(team + TEAM_STATE, state, state - 1) == 0:
+        n_taken = max(n_left // (_SHARES * n_workers), 1)
+        if replace_if_equal(team + TEAM_STATE, state, state - n_taken) == 0:
             continue
         if busy_from == 0 or stage != busy_stage:
             now = cycle_counter()
@@ -198,11 +201,12 @@ def take_chunks(team, scratch, worker):
                 book(busy_cell, now - busy_from)
             busy_from, busy_stage, busy_cell = now, stage, kind_cell(notes, stage, own_part)
         n_chunks = stage_chunks(team, stage)
-        run_chunk(team, stage, n_chunks - n_left, scratch)
-        if n_left <= n_workers:  # most likely its last one: whoever ends the stage may end the run
+        for chunk in range(n_chunks - n_left, n_chunks - n_left + n_taken):
+            run_chunk(team, stage, chunk, scratch)
+        if n_left - n_taken < n_workers:  # most likely its last ones: whoever ends the stage may end the run
             book(busy_cell, cycle_counter() - busy_from)
             busy_from = 0
-        if fetch_add(team + TEAM_DONE, 1) + 1 == n_chunks:
+        if fetch_add(team + TEAM_DONE, n_taken) + n_taken == n_chunks:
             finish_stage(team, stage)
 
 
