@@ -39,6 +39,15 @@ class PartialFile:
             raise FileInUseError(
                 f"{self._path}: another conversion is writing this file. Wait for it, or choose another name."
             ) from None
+        try:
+            self._go_on()
+        except OSError:  # a disk that is full to the last byte
+            self._remove()
+            self.file.close()
+            raise
+        return self
+
+    def _go_on(self) -> None:
         self.n_parts, n_bytes = self._done_before()
         self.file.truncate(n_bytes)
         self.file.seek(n_bytes)
@@ -46,7 +55,6 @@ class PartialFile:
         self._journal = self._journal_path.open("ab" if self.n_parts else "wb", buffering=0)
         if not self.n_parts:
             self._journal.write(f"{self._identity}\n".encode())
-        return self
 
     def part_done(self, n_parts: int) -> None:
         """The first `n_parts` parts are written, up to where `file` stands; now and then they are put on disk."""
@@ -66,14 +74,17 @@ class PartialFile:
                 self._data.replace(self._path)
                 sync_folder(self._path.parent)
         finally:
-            self._data.unlink(missing_ok=True)
-            self._journal_path.unlink(missing_ok=True)
+            self._remove()
             self._journal.close()
             try:
                 self.file.close()
             except OSError:
                 if kind is None:
                     raise  # else what was left to write no longer matters
+
+    def _remove(self) -> None:
+        self._data.unlink(missing_ok=True)
+        self._journal_path.unlink(missing_ok=True)
 
     def _sync(self) -> None:
         self.file.flush()

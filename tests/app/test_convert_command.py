@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import resource
 import signal
 import subprocess
@@ -247,6 +248,28 @@ def test_a_killed_conversion_goes_on_where_it_was(tmp_path: Path) -> None:
     assert target.read_bytes() == whole.read_bytes()
     assert list(target.parent.iterdir()) == [target]
     assert min(done for done in seen if done) > 1_000_000  # what was there is not computed again
+
+
+def test_ten_kills_at_random_moments_change_no_byte(tmp_path: Path) -> None:
+    folder = large_checkpoint(tmp_path, n_layers=6)
+    text, target, whole = tmp_path / "text.txt", tmp_path / "new" / "model.gguf", tmp_path / "whole.gguf"
+    text.write_text(TEXT)
+    options = ["--quantize", "q4_k_m", "--name", "M", "--calibration", str(text)]
+    began = time.monotonic()
+    assert colibri("convert", str(folder), "-o", str(whole), *options).returncode == 0
+    seconds = time.monotonic() - began
+    command = [sys.executable, "-c", KILLED, "convert", str(folder), "-o", str(target), "--replace", *options]
+    moments, n_killed = random.Random(5), 0
+    for _ in range(10):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(moments.uniform(0.1, 1) * seconds)
+        process.kill()
+        n_killed += process.wait() == -signal.SIGKILL
+        assert not target.exists() or target.read_bytes() == whole.read_bytes()
+    assert n_killed > 4
+    assert subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode == 0
+    assert target.read_bytes() == whole.read_bytes()
+    assert list(target.parent.iterdir()) == [target]
 
 
 def large_checkpoint(parent: Path, n_layers: int, *, weights: bool = True) -> Path:
