@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from engine.carve.layout import LAYOUTS, REASONS, Layout
 from engine.errors import UnsupportedModelError
 from engine.gguf import GGUFReader, dequantise
 
 Floats = npt.NDArray[np.float32]
-SOURCE = "llama"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,29 +25,37 @@ class Sizes:
 
 
 def check_dense(reader: GGUFReader) -> Sizes:
-    """Raises UnsupportedModelError for a model that the layout of DeepSeek-MoE could not hold."""
-    path, metadata = reader.paths[0], reader.metadata
-    architecture = metadata.get("general.architecture")
-    if architecture != SOURCE or metadata.get(f"{SOURCE}.expert_count"):
-        what = "one with experts already" if architecture == SOURCE else f"one of the architecture {architecture!r}"
-        raise UnsupportedModelError(
-            f"{path}: expected a dense model of the architecture 'llama' to carve (Llama, SmolLM2, Mistral, TinyLlama "
-            f"and others), found {what}."
-        )
+    """Raises UnsupportedModelError for a model that no layout with experts could hold."""
+    path, metadata, layout = reader.paths[0], reader.metadata, layout_of(reader)
     for name in reader.tensors:
-        if name.endswith(".bias") or name.startswith("rope_"):
+        if name.startswith("rope_") or (name.endswith(".bias") and not layout.has_biases):
             raise UnsupportedModelError(
-                f"{path}: expected a dense model without biases and without factors for its rotary positions, found "
-                f"the tensor {name}, which a model with experts of the 'deepseek' layout cannot hold. Choose another."
+                f"{path}: expected a dense model without factors for its rotary positions, and of the architecture "
+                f"'llama' without biases, found the tensor {name}, which a model with experts of the layout "
+                f"{layout.target!r} cannot hold. Choose another."
             )
-    sizes = [_integer(metadata, key, path) for key in ("block_count", "embedding_length", "feed_forward_length")]
-    return Sizes(*sizes)
+    keys = ("block_count", "embedding_length", "feed_forward_length")
+    return Sizes(*(_integer(metadata, f"{layout.source}.{key}", path) for key in keys))
+
+
+def layout_of(reader: GGUFReader) -> Layout:
+    """The layout that the model is carved into. Raises UnsupportedModelError."""
+    architecture = str(reader.metadata.get("general.architecture"))
+    layout = LAYOUTS.get(architecture)
+    if layout is not None and not reader.metadata.get(f"{architecture}.expert_count"):
+        return layout
+    what = "one with experts already" if layout else f"one of the architecture {architecture!r:.80}"
+    reason = f": {REASONS[architecture]}" if architecture in REASONS else ""
+    raise UnsupportedModelError(
+        f"{reader.paths[0]}: expected a dense model of the architecture {' or '.join(map(repr, LAYOUTS))} to carve "
+        f"(Llama, SmolLM2, Mistral, TinyLlama, Qwen2.5, Qwen3 and others), found {what}{reason}."
+    )
 
 
 def _integer(metadata: Any, key: str, path: object) -> int:
-    value = metadata.get(f"{SOURCE}.{key}")
+    value = metadata.get(key)
     if not isinstance(value, int) or value < 1:
-        raise UnsupportedModelError(f"{path}: expected one number from 1 on for {SOURCE}.{key}, found {value!r}.")
+        raise UnsupportedModelError(f"{path}: expected one number from 1 on for {key}, found {value!r}.")
     return value
 
 

@@ -10,10 +10,12 @@ import pytest
 
 from engine import Engine, EngineConfig
 from engine.carve import Carving, Loss, check_dense, loss_keys, losses_of, measure, observe, write_carved
+from engine.convert import ConversionOptions, Mixture, planned, write_gguf
 from engine.errors import InvalidRequestError, UnsupportedModelError
 from engine.gguf import GGUFReader, dequantise
 from engine.gguf.amend import amend
 from tests.engine.compact import LLAMA, MIXTRAL, QWEN3_MOE, model_path
+from tests.support.checkpoints import checkpoint_case
 from tests.support.dense_model import write_dense_model
 
 TEXTS = {"one": "The hummingbird hovers before the flower and drinks. " * 60}
@@ -135,4 +137,32 @@ def test_what_cannot_be_cut_is_refused_with_what_can(changes: dict[str, int], sa
 @pytest.mark.parametrize("name", [MIXTRAL, QWEN3_MOE, LLAMA])
 def test_a_model_that_the_layout_cannot_hold_is_refused(name: str) -> None:
     with GGUFReader.open(model_path(name)) as reader, pytest.raises(UnsupportedModelError, match="dense model"):
+        check_dense(reader)
+
+
+@pytest.mark.parametrize("name", ["qwen2", "qwen3"])
+def test_models_with_biases_or_head_norms_become_glm4moe(name: str, tmp_path: Path) -> None:
+    with planned(checkpoint_case(name).write(tmp_path), ConversionOptions(mixture=Mixture.Q8_0)) as plan:
+        dense = write_gguf(plan, tmp_path / "dense.gguf")
+    carved = write_carved(dense, tmp_path / "moe.gguf", observe(dense, TEXTS, n_most=1), CARVING)
+    with Engine.open(dense, EXACT) as engine:
+        expected = engine.logits(IDS)
+    with Engine.open(carved, EXACT) as engine:
+        found = engine.evaluate(IDS)
+    np.testing.assert_allclose(found.logits, expected, atol=0.02 * expected.std())
+    np.testing.assert_allclose(found.expert_weights, 1, atol=0.01)
+    fields, tensors = gguf.GGUFReader(carved).fields, {tensor.name for tensor in gguf.GGUFReader(carved).tensors}
+    assert fields["general.architecture"].contents() == "glm4moe"
+    assert fields["glm4moe.expert_weights_scale"].contents() == 2
+    assert {"blk.1.exp_probs_b.bias", "blk.0.attn_q.bias", "blk.0.post_attention_norm.weight"} <= tensors
+    assert not any("ffn_norm" in tensor for tensor in tensors)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("smollm3", "without positions"), ("phi3", "fused"), ("mixtral", "experts")]
+)
+def test_what_no_layout_holds_is_refused_with_its_reason(name: str, words: str, tmp_path: Path) -> None:
+    with planned(checkpoint_case(name).write(tmp_path, weights=False)) as plan:
+        path = write_gguf(plan, tmp_path / "dense.gguf")
+    with GGUFReader.open(path) as reader, pytest.raises(UnsupportedModelError, match=words):
         check_dense(reader)
