@@ -67,7 +67,7 @@ def describe(m: ModelMap) -> None:
     m.key("expert_feed_forward_length", n)
     m.key("expert_shared_count", n_shared)
     m.number("expert_weights_scale", config.number("routed_scaling_factor", usual.weights_scale))
-    if config.flag("norm_topk_prob", usual.weights_norm):
+    if usual is _V3 and config.flag("norm_topk_prob", usual.weights_norm):  # V2's reference never looks at it
         m.key("expert_weights_norm", True, ValueType.BOOL)
 
     m.embeddings()

@@ -20,10 +20,10 @@ def describe(m: ModelMap) -> None:
     interval = config.size("moe_layer_interval", 1)
     end = config.get("moe_layer_end_index")
     last = m.n_layers - 1 if end in (None, -1) else config.size("moe_layer_end_index", least=0)
-    if interval != 1 or last != m.n_layers - 1:
+    if any((index + 1) % interval == 0 for index in range(last + 1, m.n_layers)):
         raise UnsupportedModelError(
-            f"{config.path}: expected experts in every layer from moe_layer_start_index on, found moe_layer_interval = "
-            f"{int(interval)} and moe_layer_end_index = {int(last)} of {m.n_layers} layers."
+            f"{config.path}: expected experts in every moe_layer_interval-th layer up to the last, found "
+            f"moe_layer_end_index = {int(last)} of {m.n_layers} layers. GGUF cannot say so of this architecture."
         )
 
     basic_keys(m)
@@ -40,7 +40,7 @@ def describe(m: ModelMap) -> None:
     for layer in m.layers():
         norms(layer)
         attention(layer, heads, bias=bias, output_bias=bias, pairs=False)
-        if layer.index < n_dense:
+        if layer.index < n_dense or (layer.index + 1) % interval:
             feed_forward(layer, config.size("intermediate_size"))
             continue
         router(layer, n_experts)

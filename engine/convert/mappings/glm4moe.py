@@ -5,6 +5,7 @@ from __future__ import annotations
 from engine.convert.common_keys import SIGMOID, basic_keys, expert_keys, heads_of
 from engine.convert.common_tensors import attention, experts, feed_forward, norms, query_key_norms, router
 from engine.convert.model_map import ModelMap
+from engine.convert.sizes import Size
 from engine.gguf.value_types import ValueType
 
 ARCHITECTURE = "glm4moe"
@@ -18,6 +19,8 @@ def describe(m: ModelMap) -> None:
     n = config.size("moe_intermediate_size")
     n_shared = config.size("n_shared_experts", 1, least=0)
     n_predict = config.size("num_nextn_predict_layers", 0, least=0)
+    if not any(name.startswith(f"model.layers.{m.n_layers}.") for name in m.checkpoint.tensors):
+        n_predict = Size(0, "no such layer in the checkpoint")  # fine-tuned ones often leave them out
     has_head_norms = config.flag("use_qk_norm", False)
 
     basic_keys(m, n_blocks=m.n_layers + n_predict)

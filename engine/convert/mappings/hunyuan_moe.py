@@ -35,7 +35,8 @@ def describe(m: ModelMap) -> None:
     for layer in m.layers():
         norms(layer)
         attention(layer, heads, bias=bias, output_bias=bias)
-        if config.flag("use_qk_norm", True):
+        has_norms = layer.has("self_attn.query_layernorm.weight")  # the reference uses them whatever use_qk_norm says
+        if has_norms or config.flag("use_qk_norm", True):
             query_key_norms(layer, heads.head_dim, heads.head_dim, source="self_attn.{}_layernorm.weight")
         router(layer, n_experts, "mlp.gate.wg.weight")
         experts(layer, n_experts, n)

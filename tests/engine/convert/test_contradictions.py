@@ -231,6 +231,35 @@ def test_what_a_configuration_leaves_out_is_what_the_reference_takes(
     assert said.metadata.keys() <= found.metadata.keys()
 
 
+def test_experts_may_be_in_every_other_layer_only(tmp_path: Path) -> None:
+    case = checkpoint_case("ernie4_5_moe")  # its first layer is dense, its second and last is not
+    changed = with_config(case, {"moe_layer_interval": 2, "moe_layer_start_index": 0})
+    said, found = plan_of(case, tmp_path / "said"), plan_of(changed, tmp_path / "found")
+    assert [tensor.name for tensor in found.tensors] == [tensor.name for tensor in said.tensors]
+    assert found.metadata["ernie4_5-moe.interleave_moe_layer_step"].value == 2
+    none_last = with_config(case, {"moe_layer_end_index": 0})
+    assert "moe_layer_end_index = 0" in refusal(none_last, tmp_path / "none last", UnsupportedModelError)
+
+
+def test_layers_that_only_guess_tokens_may_be_left_out(tmp_path: Path) -> None:
+    case = checkpoint_case("glm4_moe")
+    n_layers = case.config["num_hidden_layers"]
+    fine_tuned = with_tensors(case, lambda spec: [] if spec[0].startswith(f"model.layers.{n_layers}.") else [spec])
+    found = plan_of(fine_tuned, tmp_path).metadata
+    assert (found["glm4moe.block_count"].value, found["glm4moe.nextn_predict_layers"].value) == (n_layers, 0)
+
+
+def test_norms_of_heads_that_are_there_are_used(tmp_path: Path) -> None:
+    case = with_config(checkpoint_case("hunyuan_v1_moe"), {"use_qk_norm": False})
+    names = {tensor.name for tensor in plan_of(case, tmp_path).tensors}
+    assert {"blk.0.attn_q_norm.weight", "blk.1.attn_k_norm.weight"} <= names
+
+
+def test_the_second_deepseek_never_divides_the_weights_of_its_experts(tmp_path: Path) -> None:
+    found = plan_of(with_config(checkpoint_case("deepseek_v2"), {"norm_topk_prob": True}), tmp_path).metadata
+    assert "deepseek2.expert_weights_norm" not in found
+
+
 def test_a_last_layer_of_minus_one_is_the_last(tmp_path: Path) -> None:
     case = with_config(checkpoint_case("ernie4_5_moe"), {"moe_layer_end_index": -1})
     assert plan_of(case, tmp_path).metadata["ernie4_5-moe.leading_dense_block_count"].value == 1
