@@ -10,6 +10,7 @@ from engine.hardware.system_files import cpu_list_text
 from engine.kernels.tiers import TIERS, Tier
 
 _GROUP = Group.PROCESSOR
+_NODE_SHARE = 0.8  # of a node's memory that a model may take of it
 _SHOWN_FLAGS = ("avx2", "avx_vnni", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8", "amx_bf16", "asimd", "asimddp")
 
 
@@ -102,9 +103,8 @@ def nodes(inspection: Inspection) -> Finding:
     title = text("SystemCheck", "Memory nodes (NUMA)")
     why = text(
         "SystemCheck",
-        "Each node's memory is near to its own cores. Weights lie where they "
-        "were first written, so a model on one node "
-        "is read by the other node's cores over the link between them.",
+        "Each node's memory is near to its own cores. Colibri places nothing by node: a weight lies where the core is "
+        "that unpacked it, so weights spread over all nodes whose cores work, and any core may read them later.",
     )
     found = read_nodes(inspection.files)
     if not found:
@@ -119,8 +119,25 @@ def nodes(inspection: Inspection) -> Finding:
     )
     if sum(1 for node in found if node.total_bytes) < 2:
         return Finding("numa", _GROUP, title, Status.OK, value, why)
-    advice = text("SystemCheck", "Spread the memory over all nodes, or keep the program and its memory on one.")
-    return Finding("numa", _GROUP, title, Status.ADVICE, value, why, advice, "numactl --interleave=all ./colibri")
+    with_memory = [node for node in found if node.total_bytes]
+    n_nodes, model = len(with_memory), inspection.model
+    fits = model is not None and model.total_bytes < _NODE_SHARE * min(node.total_bytes for node in with_memory)
+    if fits:
+        advice = text(
+            "SystemCheck",
+            "About {share:.0f} % of all reads cross the link between the {n} nodes. The model fits into one of them: "
+            "keep the program there.",
+        )
+        command = "numactl --cpunodebind=0 --membind=0 ./colibri"
+    else:
+        advice = text(
+            "SystemCheck",
+            "About {share:.0f} % of all reads cross the link between the {n} nodes. Spread the memory evenly, or keep "
+            "a model that fits into one node there, with its cores.",
+        )
+        command = "numactl --interleave=all ./colibri"
+    advice = advice.format(share=100 * (1 - 1 / n_nodes), n=n_nodes)
+    return Finding("numa", _GROUP, title, Status.ADVICE, value, why, advice, command)
 
 
 def joined(parts: list[Message]) -> Message:

@@ -316,20 +316,12 @@
             <translation>内存节点（NUMA）</translation>
         </message>
         <message>
-            <source>Each node's memory is near to its own cores. Weights lie where they were first written, so a model on one node is read by the other node's cores over the link between them.</source>
-            <translation>每个节点的内存靠近自己的核心。权重位于首次写入的节点上，因此另一个节点的核心要经过节点间的链路来读取。</translation>
-        </message>
-        <message>
             <source>the kernel shows no nodes</source>
             <translation>系统内核没有列出节点</translation>
         </message>
         <message>
             <source>node {number}: {size}, CPUs {cpus}</source>
             <translation>节点 {number}：{size}，CPU {cpus}</translation>
-        </message>
-        <message>
-            <source>Spread the memory over all nodes, or keep the program and its memory on one.</source>
-            <translation>请将内存分布到所有节点，或让程序及其内存都留在同一个节点上。</translation>
         </message>
         <message>
             <source>the host of this virtual machine sets the frequencies</source>
@@ -730,6 +722,18 @@
         <message>
             <source>Nothing slows the model down: a token takes {ms:.1f} ms and reads {size} of weights at {rate:.1f} of the {limit:.1f} GB/s that this memory gives; only a smaller model or faster memory would change that.</source>
             <translation>没有什么拖慢模型：每个词元耗时 {ms:.1f} 毫秒，以 {rate:.1f} GB/s 读取 {size} 权重（此内存可达 {limit:.1f} GB/s）；只有更小的模型或更快的内存才能改变这一点。</translation>
+        </message>
+        <message>
+            <source>Each node&apos;s memory is near to its own cores. Colibri places nothing by node: a weight lies where the core is that unpacked it, so weights spread over all nodes whose cores work, and any core may read them later.</source>
+            <translation>每个节点的内存靠近它自己的核心。Colibri 不按节点放置数据：权重位于解包它的核心所在的节点，因此会分散到所有参与工作的节点上，之后任何核心都可能读取。</translation>
+        </message>
+        <message>
+            <source>About {share:.0f} % of all reads cross the link between the {n} nodes. The model fits into one of them: keep the program there.</source>
+            <translation>约 {share:.0f} % 的读取要经过 {n} 个节点之间的链路。模型能放入其中一个节点：让程序只在那里运行。</translation>
+        </message>
+        <message>
+            <source>About {share:.0f} % of all reads cross the link between the {n} nodes. Spread the memory evenly, or keep a model that fits into one node there, with its cores.</source>
+            <translation>约 {share:.0f} % 的读取要经过 {n} 个节点之间的链路。请把内存均匀分布到各节点，或让能放入一个节点的模型只用该节点及其核心。</translation>
         </message>
     </context>
 </TS>

@@ -116,6 +116,14 @@ def test_pages_that_the_model_itself_holds_count_as_there(tmp_path: Path) -> Non
     assert finding.status is Status.OK
 
 
+def test_two_nodes_are_told_what_crosses_the_link_and_where_a_model_that_fits_should_stay(tmp_path: Path) -> None:
+    large = check("xeon-two-sockets", tmp_path / "a", ModelNeeds("Kimi", 10**15))["numa"]
+    assert "Colibri places nothing by node" in str(large.why) and "About 50 % of all reads" in str(large.advice)
+    assert large.command == "numactl --interleave=all ./colibri"
+    small = check("xeon-two-sockets", tmp_path / "b", A_MODEL)["numa"]
+    assert small.command == "numactl --cpunodebind=0 --membind=0 ./colibri" and "fits into one" in str(small.advice)
+
+
 def test_a_model_larger_than_the_memory_is_a_problem(tmp_path: Path) -> None:
     finding = check("kvm-guest", tmp_path, ModelNeeds("Kimi", 600 * GB))["memory"]
     assert finding.status is Status.PROBLEM
