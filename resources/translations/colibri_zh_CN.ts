@@ -201,16 +201,16 @@
             <translation>{layers} 层，每层 {experts} 个专家 · {calls} 次调用</translation>
         </message>
         <message>
-            <source>Each cell is an expert; a column or row of them is a layer. The darker, the more often it was called in the last seconds; orange are the experts of the newest token. Point at a cell for its figures; click it, or use the arrow keys and Enter, to see at which tokens it was called. An evenly coloured map means that the model spreads its work; a few dark cells are its specialists for what is being talked about.</source>
-            <translation>每个格子是一个专家，一列或一行是一层。颜色越深，最近几秒被调用得越频繁；橙色是最新词元的专家。指向格子可看数字；单击，或用方向键加回车，可看它在哪些词元上被调用。颜色均匀说明模型分散了工作；少数深色格子是当前话题的专长专家。</translation>
-        </message>
-        <message>
             <source>In memory, {size}</source>
             <translation>在内存中，{size}</translation>
         </message>
         <message>
             <source>Not in memory, {size} to read</source>
             <translation>不在内存中，需读取 {size}</translation>
+        </message>
+        <message>
+            <source>Each cell is an expert; a column or row of them is a layer. The stronger its colour, the more often it was called in the last seconds; orange are the experts of the newest token. Point at a cell for its figures; click it, or use the arrow keys and Enter, to see at which tokens it was called. An evenly coloured map means that the model spreads its work; a few strong cells are its specialists for what is being talked about. The context menu of an answer shows which experts served it.</source>
+            <translation>每个格子是一个专家，一列或一行是一层。颜色越强，最近几秒被调用得越频繁；橙色是最新词元的专家。指向格子可看数字；单击，或用方向键加回车，可看它在哪些词元上被调用。颜色均匀说明模型分散了工作；少数颜色强的格子是当前话题的专长专家。在回答的右键菜单中可查看由哪些专家处理。</translation>
         </message>
     </context>
     <context>
@@ -986,6 +986,10 @@
             <source>There is too little free memory to measure with.</source>
             <translation>空闲内存太少，无法测量。</translation>
         </message>
+        <message>
+            <source>more than the memory can give: much of it stays in the processor&apos;s cache</source>
+            <translation>超过内存所能提供：很多数据留在处理器缓存中</translation>
+        </message>
     </context>
     <context>
         <name>CacheChart</name>
@@ -1020,6 +1024,14 @@
             <source>{share} % found in memory · {read} read, {size}, {time} waited · {evicted} gave way</source>
             <translation>{share} % 在内存中命中 · 读取 {read} 个，{size}，等待 {time} · 换出 {evicted} 个</translation>
         </message>
+        <message>
+            <source>It is a dense model: all of its weights stay in memory, and nothing is read for a token.</source>
+            <translation>这是稠密模型：所有权重都在内存中，处理词元时无需读取。</translation>
+        </message>
+        <message>
+            <source>This model has no experts</source>
+            <translation>此模型没有专家</translation>
+        </message>
     </context>
     <context>
         <name>CoresPanel</name>
@@ -1034,10 +1046,6 @@
         <message>
             <source>Load of workers and cores</source>
             <translation>工作线程与核心的负载</translation>
-        </message>
-        <message>
-            <source>The engine's workers: busy, and waiting for others</source>
-            <translation>引擎的工作线程：忙碌，以及等待其他线程</translation>
         </message>
         <message>
             <source>Worker {number}</source>
@@ -1058,6 +1066,18 @@
         <message>
             <source>{ghz} GHz now</source>
             <translation>当前 {ghz} GHz</translation>
+        </message>
+        <message>
+            <source>busy</source>
+            <translation>忙碌</translation>
+        </message>
+        <message>
+            <source>waiting for others</source>
+            <translation>等待其他线程</translation>
+        </message>
+        <message>
+            <source>The engine&apos;s workers</source>
+            <translation>引擎的工作线程</translation>
         </message>
     </context>
     <context>
@@ -1260,16 +1280,12 @@
             <translation>读取提示的速度</translation>
         </message>
         <message>
-            <source>tok/s</source>
-            <translation>词元/秒</translation>
-        </message>
-        <message>
-            <source>reading prompts, step by step</source>
-            <translation>逐步读取提示</translation>
-        </message>
-        <message>
             <source>{n} tokens of a prompt at {rate}</source>
             <translation>提示的 {n} 个词元，{rate}</translation>
+        </message>
+        <message>
+            <source>prompts: tokens read per second, step by step</source>
+            <translation>提示：每步每秒读取的词元</translation>
         </message>
     </context>
     <context>
@@ -1316,6 +1332,10 @@
         <message>
             <source>Each column is one token, as high as the milliseconds that it took; the colours say what the processor did in that time. Mostly experts, feed forward and attention: the model is being computed, and memory or processor set the pace. Much waiting at barriers: cores wait for each other, so other programs are in the way or there are too many threads. Waiting for disk: experts are being read, and a larger cache would help.</source>
             <translation>每一列是一个词元，高度是它耗费的毫秒数；颜色表示处理器在这段时间里做什么。主要是专家、前馈和注意力：正在计算模型，速度由内存或处理器决定。同步等待很多：核心互相等待，可能有其他程序干扰或线程过多。等待磁盘：正在读取专家，更大的缓存会有帮助。</translation>
+        </message>
+        <message>
+            <source>Choosing tokens and turning them into text takes the most: the model itself is quick.</source>
+            <translation>大部分时间用于选择词元并转换为文本：模型本身很快。</translation>
         </message>
     </context>
     <context>
@@ -2543,10 +2563,6 @@ The file can only be deleted for good.</source>
             <translation>各回答的专家</translation>
         </message>
         <message>
-            <source>The darker a cell, the more calls of the chosen tokens its expert served. Choose a second answer, or the same one with other words, to compare two topics.</source>
-            <translation>单元格颜色越深，该专家处理所选词元的次数越多。选择第二个回答，或同一回答的其他词，即可比较两个话题。</translation>
-        </message>
-        <message>
             <source>First answer</source>
             <translation>第一个回答</translation>
         </message>
@@ -2561,6 +2577,10 @@ The file can only be deleted for good.</source>
         <message>
             <source>{share} % of their calls go to the same experts.</source>
             <translation>它们有 {share} % 的调用落在相同的专家上。</translation>
+        </message>
+        <message>
+            <source>The stronger a cell&apos;s colour, the more calls of the chosen tokens its expert served. Choose a second answer, or the same one with other words, to compare two topics.</source>
+            <translation>单元格颜色越强，该专家处理所选词元的次数越多。选择第二个回答，或同一回答的其他词，即可比较两个话题。</translation>
         </message>
     </context>
 </TS>

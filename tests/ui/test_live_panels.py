@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,37 @@ def test_a_dense_models_work_is_called_feed_forward_and_has_no_experts_in_its_le
     assert legend.accessibleName().startswith("feed forward 70%, attention 30%, norms")
     assert "experts" not in legend.accessibleName() and "router" not in legend.accessibleName()
     assert legend.heightForWidth(200) < before
+
+
+def test_the_cache_panel_of_a_dense_model_says_that_it_has_no_experts(bench: Bench, qtbot: Any) -> None:
+    bench.window.show()
+    dock = bench.docks.docks["cache"]
+    dock.show()
+    panel: Any = dock.panel
+    bench.docks.feed.steps = replace(MadeUpRun().steps(), experts_used=np.zeros(65, np.int64))
+    panel._on_changed()
+    assert panel.explanation.title.text() == "This model has no experts"
+
+
+@pytest.mark.parametrize(
+    ("shares", "words"),
+    [
+        ({"experts": 0.4, "host": 0.4, "sampling": 0.2}, "the model itself is quick"),
+        ({"experts": 0.8, "disk": 0.2}, "larger expert cache"),
+        ({"experts": 0.6, "waiting": 0.4}, "close other programs"),
+        ({"experts": 0.7, "attention": 0.3}, "sets the pace"),
+    ],
+)
+def test_the_band_of_time_says_what_follows_from_it(
+    bench: Bench, qtbot: Any, shares: dict[str, float], words: str
+) -> None:
+    bench.window.show()
+    dock = bench.docks.docks["time"]
+    dock.show()
+    panel: Any = dock.panel
+    bench.docks.feed.steps = MadeUpRun(shares=shares).steps()
+    panel.show_steps()
+    assert words in panel.summary.text()
 
 
 def test_only_the_experts_are_made_and_shown_at_first_and_hidden_docks_read_nothing(bench: Bench, qtbot: Any) -> None:

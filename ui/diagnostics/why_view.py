@@ -31,7 +31,9 @@ class CauseRow(QWidget):
         mark.setFixedWidth(current_theme().px(16))
         self.sentence = QLabel(translated(cause.sentence), self)
         self.sentence.setWordWrap(True)
-        self.sentence.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
+        policy.setHeightForWidth(True)  # it is as high as its lines
+        self.sentence.setSizePolicy(policy)
         self.sentence.setTextInteractionFlags(
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )

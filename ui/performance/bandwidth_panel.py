@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 
 _MOST_TOKENS = 240
 _GB = 1e9
+_FROM_CACHE_PERCENT = 105
 
 
 def _measure_limit(n_threads: int) -> float:
@@ -143,8 +144,11 @@ class BandwidthPanel(LivePanel):
         rate = sorted(newest)[len(newest) // 2]
         text = self.tr("{rate} GB/s of weights").format(rate=f"{rate / _GB:.1f}")
         if self.limit_bytes_per_s:
-            share = f"{100 * rate / self.limit_bytes_per_s:.0f}"
-            text += " · " + self.tr("{share} % of what the memory can give").format(share=share)
+            share = 100 * rate / self.limit_bytes_per_s
+            if share > _FROM_CACHE_PERCENT:
+                text += " · " + self.tr("more than the memory can give: much of it stays in the processor's cache")
+            else:
+                text += " · " + self.tr("{share} % of what the memory can give").format(share=f"{share:.0f}")
         self.summary.setText(text)
 
     def _on_measure(self) -> None:

@@ -83,6 +83,12 @@ class CachePanel(LivePanel):
     def has_data(self) -> bool:
         return super().has_data() and self.feed.steps is not None and bool(self.feed.steps.experts_used.any())
 
+    def absence(self) -> tuple[str, str]:
+        if super().has_data():
+            text = self.tr("It is a dense model: all of its weights stay in memory, and nothing is read for a token.")
+            return self.tr("This model has no experts"), text
+        return super().absence()
+
     def show_steps(self) -> None:
         steps = self.feed.steps
         assert steps is not None

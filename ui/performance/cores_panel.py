@@ -55,7 +55,8 @@ class CoresPanel(LivePanel):
 
     def _workers(self) -> list[Load]:
         steps = self.feed.recent(_WINDOW_S)
-        loads = [Load(self.tr("The engine's workers: busy, and waiting for others"))]
+        legend = ((self.tr("busy"), "band_experts"), (self.tr("waiting for others"), "band_router"))
+        loads = [Load(self.tr("The engine's workers"), legend=legend)]
         for worker in range(getattr(self.feed.source, "n_workers", 0)):
             busy = waiting = 0.0
             if steps is not None and len(steps):

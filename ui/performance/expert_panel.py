@@ -109,10 +109,11 @@ class ExpertPanel(QWidget):
         """`feed`: the steps from which a pinned expert's history is drawn; None: nothing can be pinned."""
         super().__init__(parent)
         self.help_text = self.tr(
-            "Each cell is an expert; a column or row of them is a layer. The darker, the more often it was called in "
-            "the last seconds; orange are the experts of the newest token. Point at a cell for its figures; click it, "
-            "or use the arrow keys and Enter, to see at which tokens it was called. An evenly coloured map means that "
-            "the model spreads its work; a few dark cells are its specialists for what is being talked about."
+            "Each cell is an expert; a column or row of them is a layer. The stronger its colour, the more often it "
+            "was called in the last seconds; orange are the experts of the newest token. Point at a cell for its "
+            "figures; click it, or use the arrow keys and Enter, to see at which tokens it was called. An evenly "
+            "coloured map means that the model spreads its work; a few strong cells are its specialists for what is "
+            "being talked about. The context menu of an answer shows which experts served it."
         )
         self.setObjectName("ExpertPanel")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)

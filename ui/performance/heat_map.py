@@ -318,6 +318,9 @@ class HeatMap(QWidget):
         side = QRect(0, grid.top(), theme.px(_MARGIN_LEFT) - 6, grid.height())
         painter.drawText(side, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignTop, down[0])
         painter.drawText(side, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignBottom, down[1])
+        if painter.fontMetrics().horizontalAdvance(down_name) <= side.width():  # as in Chinese: nothing to turn
+            painter.drawText(side, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, down_name)
+            return
         painter.save()
         painter.translate(theme.px(12), grid.center().y())
         painter.rotate(-90)

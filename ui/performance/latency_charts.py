@@ -54,22 +54,34 @@ class LatencySeries(Chart):
         n = len(data.ms)
         xs = [(number + 0.5) / n for number in range(n)]
         self.paint_line(painter, box, xs, data.ms.tolist(), data.top, theme.color("accent"))
-        for value, token in ((data.p50, "text_muted"), (data.p95, "warning"), (data.p99, "danger")):
-            y = box.bottom() - value / data.top * box.height()
-            painter.setPen(QPen(theme.color(token), 1, Qt.PenStyle.DotLine))
-            painter.drawLine(QPointF(box.left(), y), QPointF(box.right(), y))
-        free_from = 0.0
-        for place, ttft_ms in data.marks:
-            x = box.left() + place / n * box.width()
+        self._paint_percentiles(painter, box, data)
+        xs = [box.left() + place / n * box.width() for place, _ in data.marks]
+        ends = [*xs[1:], self.width() + theme.px(6)] if xs else []  # up to where each flag's figure has room
+        for (_, ttft_ms), x, next_x in zip(data.marks, xs, ends, strict=True):
             painter.setPen(QPen(theme.color("mark"), 1.5))
             painter.drawLine(QPointF(x, box.top() - theme.px(8)), QPointF(x, box.bottom()))
             text = fmt.duration(ttft_ms)
             width = painter.fontMetrics().horizontalAdvance(text) + theme.px(6)
-            left = min(x + theme.px(3), self.width() - width)
-            if left >= free_from:
-                height = painter.fontMetrics().height()
-                painter.drawText(QRectF(left, 0, width, height), Qt.AlignmentFlag.AlignLeft, text)
-                free_from = left + width
+            if x + theme.px(3) + width <= next_x:  # else the next flag would go through it
+                place = QRectF(x + theme.px(3), 0, width, painter.fontMetrics().height())
+                painter.drawText(place, Qt.AlignmentFlag.AlignLeft, text)
+
+    def _paint_percentiles(self, painter: QPainter, box: QRectF, data: Durations) -> None:
+        """Dotted lines; the upper ones are named at their right end, where the names do not cover each other."""
+        theme, height = current_theme(), painter.fontMetrics().height()
+        free_above = box.bottom()
+        for value, token, name in (
+            (data.p99, "danger", "99 %"),
+            (data.p95, "warning", "95 %"),
+            (data.p50, "text_muted", ""),
+        ):
+            y = box.bottom() - value / data.top * box.height()
+            painter.setPen(QPen(theme.color(token), 1, Qt.PenStyle.DotLine))
+            painter.drawLine(QPointF(box.left(), y), QPointF(box.right(), y))
+            place = QRectF(box.left(), y - height, box.width(), height)
+            if name and (free_above == box.bottom() or place.top() >= free_above):
+                painter.drawText(place, Qt.AlignmentFlag.AlignRight, name)
+                free_above = y
 
     def describe(self, position: QPointF) -> str:
         if self.data is None or not self.box.contains(position):
@@ -148,11 +160,11 @@ class PromptSpeed(Chart):
             return
         theme = current_theme()
         top = max(self._rates) * 1.1
-        self.paint_scale(painter, box, top, self.tr("tok/s"))
+        self.paint_scale(painter, box, top, "")
         width = min(box.width() / len(self._rates), theme.px(26))
         painter.setPen(theme.color("text_muted"))
-        head = QRectF(box.left(), 0, box.width(), painter.fontMetrics().height())
-        painter.drawText(head, Qt.AlignmentFlag.AlignLeft, self.tr("reading prompts, step by step"))
+        head = QRectF(0, 0, self.width(), painter.fontMetrics().height())
+        painter.drawText(head, Qt.AlignmentFlag.AlignLeft, self.tr("prompts: tokens read per second, step by step"))
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(theme.color("band_attention"))
         for number, rate in enumerate(self._rates):

@@ -16,10 +16,14 @@ _ROW, _NAME, _FIGURE = 19, 74, 44  # lengths at the base text size
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Shares of a core's time, 0 to 1: (share, colour's token), from the left. ``name`` alone is a heading."""
+    """Shares of a core's time, 0 to 1: (share, colour's token), from the left.
+
+    Without shares it is a heading; its ``legend`` says what colours mean: (name, colour's token).
+    """
 
     name: str
     shares: tuple[tuple[float, str], ...] = ()
+    legend: tuple[tuple[str, str], ...] = ()
 
 
 class LoadRows(Chart):
@@ -45,6 +49,7 @@ class LoadRows(Chart):
             painter.setPen(theme.color("text_muted" if load.shares else "text"))
             painter.drawText(line, middle | Qt.AlignmentFlag.AlignLeft, load.name)
             if not load.shares:
+                self._paint_legend(painter, load, line)
                 continue
             bar = QRectF(name, line.top() + row * 0.25, line.width() - name - figure, row * 0.5)
             painter.setPen(Qt.PenStyle.NoPen)
@@ -57,3 +62,16 @@ class LoadRows(Chart):
                 x += share * bar.width()
             painter.setPen(theme.color("text"))
             painter.drawText(line, middle | Qt.AlignmentFlag.AlignRight, f"{load.shares[0][0] * 100:.0f} %")
+
+    def _paint_legend(self, painter: QPainter, load: Load, line: QRectF) -> None:
+        theme, size = current_theme(), current_theme().px(8)
+        right = line.right()
+        for name, token in reversed(load.legend):
+            left = right - painter.fontMetrics().horizontalAdvance(name)
+            painter.setPen(theme.color("text_muted"))
+            text = QRectF(left, line.top(), right - left, line.height())
+            painter.drawText(text, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, name)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(theme.color(token))
+            painter.drawRoundedRect(QRectF(left - size - theme.px(5), line.center().y() - size / 2, size, size), 2, 2)
+            right = left - size - theme.px(16)

@@ -68,7 +68,10 @@ class LivePanel(QWidget):
             self._stack.setCurrentIndex(1)
             return
         self._stack.setCurrentIndex(0)
+        self.explanation.explain(*self.absence())
+
+    def absence(self) -> tuple[str, str]:
+        """What to say while there is nothing to draw: a title, and a sentence."""
         if self.feed.source is None:
-            self.explanation.explain(self.tr("No model is loaded"), self.tr("Its figures will appear here."))
-        else:
-            self.explanation.explain(self.tr("Nothing to show yet"), self.tr("Ask something: every token is measured."))
+            return self.tr("No model is loaded"), self.tr("Its figures will appear here.")
+        return self.tr("Nothing to show yet"), self.tr("Ask something: every token is measured.")

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import html
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QBuffer, QIODevice, QPoint, QRect, QSize
 from PySide6.QtGui import QPainter
 from PySide6.QtSvg import QSvgGenerator
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from ui.performance.bandwidth_panel import BandwidthPanel
 from ui.performance.cache_panel import CachePanel
 from ui.performance.latency_panel import LatencyPanel
+from ui.performance.panel import LivePanel
 from ui.performance.step_feed import StepFeed
 from ui.performance.time_panel import TimePanel
 from ui.theme import current_theme
@@ -54,9 +56,21 @@ class RecordedView(QWidget):
         rows.setContentsMargins(0, 0, 0, 0)
         for left, right, share in ((self.latency, self.time, 3), (self.bandwidth, self.cache, 2)):
             row = QHBoxLayout()
-            row.addWidget(left, 1)
-            row.addWidget(right, 1)
+            for panel in (left, right):
+                row.addLayout(self._titled(panel), 1)
             rows.addLayout(row, share)
+
+    def _titled(self, panel: LivePanel) -> QVBoxLayout:
+        """A panel below its name, which a dock would show."""
+        title = QLabel(panel.title, self)
+        title.setProperty("tone", "strong")
+        title.setContentsMargins(14, 4, 0, 0)
+        title.setToolTip(f"<p style='white-space: normal;'>{html.escape(panel.help_text)}</p>")  # rich text is wrapped
+        column = QVBoxLayout()
+        column.setSpacing(0)
+        column.addWidget(title)
+        column.addWidget(panel, 1)
+        return column
 
     def _limit(self) -> float:
         return 0.0 if self._source is None else self._source.limit_bytes_per_s

@@ -23,8 +23,8 @@ class RoutingWindow(QWidget):
         self.resize(_WIDTH, _HEIGHT)
         hint = QLabel(
             self.tr(
-                "The darker a cell, the more calls of the chosen tokens its expert served. Choose a second answer, or "
-                "the same one with other words, to compare two topics."
+                "The stronger a cell's colour, the more calls of the chosen tokens its expert served. Choose a second "
+                "answer, or the same one with other words, to compare two topics."
             ),
             self,
         )

@@ -170,6 +170,8 @@ class TimePanel(LivePanel):
             return self.tr("Waiting for the disk: a larger expert cache would help.")
         if share["band_waiting"] > 0.3:
             return self.tr("Cores wait for each other: close other programs, or use fewer threads.")
+        if share["band_host"] + share["band_sampling"] > 0.4:
+            return self.tr("Choosing tokens and turning them into text takes the most: the model itself is quick.")
         if share["band_router"] > 0.4:
             return self.tr("The router takes the most: several answers at once would share it.")
         return self.tr("The model's own work sets the pace: memory or processor are the limit.")

@@ -82,6 +82,19 @@ async def test_the_question_is_answered_beside_the_windows_thread(question: WhyQ
     parent.deleteLater()
 
 
+async def test_a_long_sentence_is_shown_whole_however_narrow_the_page(question: WhyQuestion) -> None:
+    view = WhyView(question)
+    view.resize(320, 10)
+    run_a_model(question, MadeUpRun(n_workers=8))
+    question.ask()
+    await answered(question)
+    view.resize(320, view.heightForWidth(320))
+    QCoreApplication.processEvents()
+    sentence = view.rows[0].sentence
+    assert sentence.height() >= sentence.heightForWidth(sentence.width()) > 2 * sentence.fontMetrics().height()
+    view.deleteLater()
+
+
 async def test_before_any_answer_it_says_what_to_do(question: WhyQuestion) -> None:
     view = WhyView(question)
     question.ask()
