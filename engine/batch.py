@@ -53,12 +53,12 @@ class Batch:
         self.interrupt_flag: Array = np.zeros(1, np.int64)
         self.interrupt = self.interrupt_flag.ctypes.data
         memory.know(self.interrupt, 8)
-        if memory.is_real:
-            self._arrays: dict[str, Array] = {
-                name: view(buffers[name], dtype, (n,)) for name, (dtype, n) in sizes.items()
-            }
-            self._arrays["one"][0] = 1
-            self.page_table: Array = self._arrays["pages"].reshape(max_sequences, self.max_pages)
+        self._arrays: dict[str, Array] = {name: view(buffers[name], dtype, (n,)) for name, (dtype, n) in sizes.items()}
+        self.page_table: Array = self._arrays["pages"].reshape(max_sequences, self.max_pages)
+        memory.at_commit(self._set_one)
+
+    def _set_one(self) -> None:
+        self._arrays["one"][0] = 1
 
     @property
     def n_tokens_now(self) -> int:

@@ -6,7 +6,7 @@ import bisect
 import ctypes
 import mmap
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,8 +54,9 @@ class MemoryPlan:
 class Memory:
     """Hands out buffers and knows them again: the verifier asks it whether an extent lies inside one.
 
-    With `measure_only` nothing is allocated: addresses are made up, so that the same code that opens a model can first
-    say what it will take.
+    Buffers are only reserved until `commit`: nothing may touch them before, and what fills them waits (`at_commit`). So
+    a plan is made once, with its addresses, and refused without having taken anything. With `measure_only` nothing is
+    reserved either; addresses are made up.
     """
 
     def __init__(self, *, measure_only: bool = False) -> None:
@@ -68,14 +69,11 @@ class Memory:
         self._bytes_by_page: Counter[str] = Counter()
         self._shared_next = self._shared_end = 0
         self._made_up = 1 << 40
-
-    @property
-    def is_real(self) -> bool:
-        """Whether addresses may be used; False when only sizes are measured."""
-        return not self._measure_only
+        self._refusal: OutOfMemoryPlanError | None = None
+        self._fills: list[Callable[[], None]] = []
 
     def allocate(self, name: str, n_bytes: int, kind: str) -> Buffer:
-        """Zeroed memory; `kind` is "weights", "experts", "kv" or "buffers"."""
+        """Zeroed memory, to be used after `commit`; `kind` is "weights", "experts", "kv" or "buffers"."""
         n_bytes = -(-max(n_bytes, 1) // _ALIGNMENT) * _ALIGNMENT
         self._bytes_by_kind[kind] += n_bytes
         if n_bytes >= _OWN_MAPPING_BYTES:
@@ -87,6 +85,20 @@ class Memory:
             address, self._shared_next = self._shared_next, self._shared_next + n_bytes
         self._note(address, n_bytes, writable=True)
         return Buffer(name, address, n_bytes)
+
+    def at_commit(self, fill: Callable[[], None]) -> None:
+        """Call `fill`, which writes into buffers, once they may be used; in the order of these calls."""
+        if not self._measure_only:
+            self._fills.append(fill)
+
+    def commit(self) -> None:
+        """Let the buffers be used. Raises OutOfMemoryPlanError when they do not fit into this machine's memory."""
+        check_fits(self.plan())
+        if self._refusal:
+            raise self._refusal
+        fills, self._fills = self._fills, []
+        for fill in fills:
+            fill()
 
     def know(self, address: int, n_bytes: int) -> None:
         """Count `n_bytes` at `address`, that somebody else holds (a mapped file), as known and only to be read."""
@@ -110,19 +122,28 @@ class Memory:
     def close(self) -> None:
         """Give all memory back; no address from here may be used afterwards."""
         self._mappings.clear()
+        self._fills.clear()
         self._starts.clear()
         self._ends.clear()
         self._writable.clear()
 
     def _map(self, n_bytes: int) -> int:
-        if self._measure_only:
-            self._made_up += -(-n_bytes // _HUGE_PAGE_BYTES) * _HUGE_PAGE_BYTES
-            return self._made_up - -(-n_bytes // _HUGE_PAGE_BYTES) * _HUGE_PAGE_BYTES
-        mapping, page_kind = _anonymous_mapping(n_bytes)
+        if self._measure_only or self._refusal:
+            return self._make_up(n_bytes)
+        try:
+            mapping, page_kind = _anonymous_mapping(n_bytes)
+        except OutOfMemoryPlanError as refusal:
+            self._refusal = refusal  # the plan is made to its end, so that `commit` can say what all of it takes
+            return self._make_up(n_bytes)
         self._bytes_by_page[page_kind] += n_bytes
         array = np.frombuffer(mapping, np.uint8)
         self._mappings.append(array)
         return _aligned(array.ctypes.data)
+
+    def _make_up(self, n_bytes: int) -> int:
+        address = self._made_up
+        self._made_up += -(-n_bytes // _HUGE_PAGE_BYTES) * _HUGE_PAGE_BYTES
+        return address
 
 
 def _aligned(address: int) -> int:

@@ -22,7 +22,7 @@ from engine.kernels.layout import PAGE
 from engine.kernels.library import KernelLibrary
 from engine.kv import PagePool
 from engine.loader import Loader
-from engine.memory import Buffer, Memory, MemoryPlan, check_fits, view
+from engine.memory import Buffer, Memory, MemoryPlan, view
 from engine.models import architecture
 from engine.models.builder import Builder
 from engine.models.hyperparameters import Hyperparameters
@@ -82,8 +82,7 @@ def _build(
         states = StatePool(n_states, address, builder.state_bytes)
     scratch = memory.allocate("scratch", builder.scratch_bytes * n_workers, "buffers")
     shape = (len(builder.moe_layers), hyper.n_experts)
-    counts = view(builder.counts, np.int64, shape) if memory.is_real else np.zeros(shape, np.int64)
-    last_used = view(builder.last_used, np.int64, shape) if memory.is_real else counts
+    counts, last_used = (view(buffer, np.int64, shape) for buffer in (builder.counts, builder.last_used))
     capacity = _expert_capacity(builder, config)
     store = ExpertStore(builder.moe_layers, hyper.n_experts, capacity, memory, config.cache_policy, counts, last_used)
     return _Parts(
@@ -143,13 +142,14 @@ class Model:
         architecture(keys.architecture)  # refuse an unknown one before its keys are looked at
         self.hyper = _with_top_k(Hyperparameters.read(keys), config.top_k)
         config, n_workers = _bounded(config, self.hyper), config.threads or usable_cores()
-        measured = Memory(measure_only=True)
-        parts = _build(self.reader, self.hyper, keys, config, n_workers, library, measured)
-        check_fits(measured.plan())
+        parts = _build(self.reader, self.hyper, keys, config, n_workers, library, self.memory)
         if parts.builder.moe_layers and parts.store.capacity < self.hyper.n_experts:
             # a step must not need more experts of a layer than the cache holds
             config = replace(config, max_batch_tokens=max(1, parts.store.capacity // self.hyper.top_k))
-        parts = _build(self.reader, self.hyper, keys, config, n_workers, library, self.memory)
+            self.memory.close()
+            self.memory = Memory()
+            parts = _build(self.reader, self.hyper, keys, config, n_workers, library, self.memory)
+        self.memory.commit()
         self.config = config
         self.batch, self.plan, self.store, self.logits = parts.batch, parts.builder.plan, parts.store, parts.logits
         self.pool = PagePool(parts.n_pages, parts.kv_address, parts.page_bytes)

@@ -40,9 +40,8 @@ class ExpertStore:
         self._free = [start + self.slab_bytes * i for i in reversed(range(capacity))]
         self._loaded_at: dict[Key, int] = {}  # in the order of loading
         self._ages = {"lru": last_used, "lfu": counts, "fifo": None}[policy]
-        self.slots: list[Array] = []  # of each layer: (n_experts,) int64 addresses, 0 where an expert is not here
-        if memory.is_real:
-            self.slots = [view(layer.slots, np.int64, (n_experts,)) for layer in layers]
+        # of each layer: (n_experts,) int64 addresses, 0 where an expert is not here
+        self.slots: list[Array] = [view(layer.slots, np.int64, (n_experts,)) for layer in layers]
 
     def missing(self, index: int, wanted: Array) -> list[int]:
         """Those of the experts `wanted` of MoE layer `index` that are not in memory."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -201,12 +201,11 @@ class Attention(Parts):
             names = ["rope_factors_short.weight", "rope_factors_long.weight"][: 2 if self.long_from else 1]
         context, n_pairs = self.config.context_length, self.hyper.rope_dim // 2
         table = self.memory.allocate("rope table", 8 * n_pairs * context * len(names), "buffers")
-        halves = view(table, np.float32, (len(names), context, 2 * n_pairs)) if self.memory.is_real else None
-        for i, name in enumerate(names):
+        halves = view(table, np.float32, (len(names), context, 2 * n_pairs))
+        for half, name in zip(halves, names, strict=True):
             factors = self.weights.vector(name, n_pairs) if self.weights.has(name) else None
-            if halves is not None:
-                divisors = None if factors is None else view(factors, np.float32, (n_pairs,))
-                self._fill_rope_table(halves[i], divisors)
+            divisors = None if factors is None else view(factors, np.float32, (n_pairs,))
+            self.memory.at_commit(partial(self._fill_rope_table, half, divisors))
         return table.address
 
     def _fill_rope_table(self, table: np.ndarray, divisors: np.ndarray | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -105,15 +106,13 @@ class Weights:
         if math.prod(tensor.shape) != n or max(tensor.shape) != n:  # some files have (n, 1)
             self._check_shape(tensor, (n,))
         buffer = self.memory.allocate(name, 4 * -(-n // GROUP) * GROUP, "weights")
-        if self.memory.is_real:
-            view(buffer, np.float32, (n,))[:] = dequantise(self.reader.data(name), tensor.type, tensor.shape).reshape(n)
+        self.memory.at_commit(partial(self._expand, tensor, buffer))
         return buffer
 
     def constant(self, value: float, n: int) -> Buffer:
         """A vector of `n` times the same value."""
         buffer = self.memory.allocate("constant", 4 * -(-n // GROUP) * GROUP, "weights")
-        if self.memory.is_real:
-            view(buffer, np.float32, (n,))[:] = value
+        self.memory.at_commit(lambda: view(buffer, np.float32, (n,)).fill(value))
         return buffer
 
     def taps(self, name: str, n_channels: int, n_taps: int) -> Buffer:
@@ -123,9 +122,12 @@ class Weights:
         if n_channels % GROUP:
             raise UnsupportedModelError(f"{name} has {n_channels} channels; a multiple of {GROUP} is needed.")
         buffer = self.memory.allocate(name, 4 * n_channels * n_taps, "weights")
-        if self.memory.is_real:
+
+        def fill() -> None:
             values = dequantise(self.reader.data(name), tensor.type, tensor.shape)
             view(buffer, np.float32, (n_taps, n_channels))[:] = values.T
+
+        self.memory.at_commit(fill)
         return buffer
 
     def vectors(self, name: str, n_vectors: int, n: int) -> Buffer:
@@ -135,9 +137,12 @@ class Weights:
         if n % GROUP:
             raise UnsupportedModelError(f"The rows of {name} have {n} values; a multiple of {GROUP} is needed.")
         buffer = self.memory.allocate(name, 4 * n_vectors * n, "weights")
-        if self.memory.is_real:
-            view(buffer, np.float32, tensor.shape)[:] = dequantise(self.reader.data(name), tensor.type, tensor.shape)
+        self.memory.at_commit(partial(self._expand, tensor, buffer))
         return buffer
+
+    def _expand(self, tensor: TensorInfo, buffer: Buffer) -> None:
+        values = dequantise(self.reader.data(tensor.name), tensor.type, tensor.shape)
+        view(buffer, np.float32, (values.size,))[:] = values.reshape(-1)
 
     def optional_vector(self, name: str, n: int) -> int:
         """The address of a vector that a file may leave out, else 0."""
@@ -177,7 +182,8 @@ class Weights:
         self._type_name(tensor, n_inputs)
         matrix = Matrix(name, tensor_type.name, n_rows, n_inputs, 0)
         buffer = self.memory.allocate(name, matrix.n_bytes, "weights")
-        if self.memory.is_real:
+
+        def fill() -> None:
             values = dequantise(self.reader.data(name), tensor.type, tensor.shape)
             if tensor_type is TensorType.F16 and np.abs(values).max() > np.finfo(np.float16).max:
                 raise InvalidRequestError(
@@ -187,6 +193,8 @@ class Weights:
             padded[:n_rows] = values
             grouped = padded.reshape(matrix.n_groups, GROUP, n_inputs).transpose(0, 2, 1)
             view(buffer, np.uint8, (matrix.n_bytes,))[:] = encode(np.ascontiguousarray(grouped), tensor_type)
+
+        self.memory.at_commit(fill)
         return replace(matrix, address=buffer.address)
 
     def slice_of(self, name: str, shape: tuple[int, int, int], index: int) -> Matrix:
@@ -209,11 +217,14 @@ class Weights:
             raise UnsupportedModelError(f"{name} cannot be turned: {height} rows of {n_inputs} values.")
         matrix = Matrix(name, "F32", n_inputs, height, 0)
         buffer = self.memory.allocate(f"{name}, turned", matrix.n_bytes, "weights")
-        if self.memory.is_real:
+
+        def fill() -> None:
             row_bytes = tensor.type.n_bytes((n_inputs,))
             part = self.reader.data(name)[row_bytes * strips.first : row_bytes * (strips.first + height)]
             values = dequantise(part, tensor.type, (height, n_inputs)).reshape(height, -1, GROUP)
             view(buffer, np.float32, (n_inputs // GROUP, height, GROUP))[:] = values.transpose(1, 0, 2)
+
+        self.memory.at_commit(fill)
         return replace(matrix, address=buffer.address)
 
     def table(self, name: str, n_rows: int, n_inputs: int) -> tuple[str, int, int]:

@@ -132,22 +132,37 @@ def test_a_plan_beyond_the_available_memory_is_refused_with_all_its_parts(monkey
 
 
 def test_a_model_that_does_not_fit_is_refused_before_anything_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    open_small(MIXTRAL).close()  # what is needed once in a process is there
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=1 << 28))
-    monkeypatch.setattr(
-        Memory, "_map", lambda memory, n: memory._made_up if memory._measure_only else pytest.fail("took")
-    )
-    with pytest.raises(OutOfMemoryPlanError, match=r"0\.00 GB are available"):
-        open_small(MIXTRAL)
+    process, page_kinds = psutil.Process(), []
+    monkeypatch.setattr(Memory, "at_commit", lambda memory, _fill: page_kinds.append(memory.plan().page_kinds))
+    before = process.memory_info().rss
+    with pytest.raises(OutOfMemoryPlanError, match=r"KV cache 8\.59 GB.*0\.00 GB are available"):
+        open_small(MIXTRAL, kv_pool_tokens=1 << 23)
+    assert page_kinds  # buffers were reserved
+    assert process.memory_info().rss - before < 8 << 20
 
 
-def test_a_pool_larger_than_any_machine_is_refused() -> None:
-    with pytest.raises(OutOfMemoryPlanError, match="KV cache"):
-        open_small(MIXTRAL, kv_pool_tokens=1 << 40)
+def test_what_fills_buffers_waits_for_the_commit() -> None:
+    memory, filled = Memory(), []
+    memory.at_commit(lambda: filled.append(1))
+    memory.at_commit(lambda: filled.append(2))
+    assert not filled
+    memory.commit()
+    memory.commit()
+    assert filled == [1, 2]
+    memory.close()
 
 
-@pytest.mark.parametrize("n_bytes", [1 << 55, 1 << 62, 1 << 70])
-def test_memory_that_the_system_refuses_is_an_error_of_ours(n_bytes: int) -> None:
+def test_a_refusal_of_the_system_is_told_after_the_sum_of_all_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More than the address space holds cannot even be reserved; the plan is made to its end nevertheless."""
     memory = Memory()
-    with pytest.raises(OutOfMemoryPlanError, match="refused"):
-        memory.allocate("absurd", n_bytes, "kv")
+    first = memory.allocate("too much", 1 << 50, "kv")
+    second = memory.allocate("small", 64, "buffers")
+    assert second.address >= first.address + first.n_bytes
+    with pytest.raises(OutOfMemoryPlanError, match=r"KV cache 1125899\.91 GB"):
+        memory.commit()
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=1 << 60))
+    with pytest.raises(OutOfMemoryPlanError, match=r"The system refused 1125899\.91 GB"):
+        memory.commit()
     memory.close()
