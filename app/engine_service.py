@@ -63,7 +63,7 @@ class EngineService:
         self.info: ModelInfo | None = None
         self.memory: MemoryPlan | None = None
         self.telemetry: Telemetry | None = None
-        self.thinking: Thinking | None = None  # what may be said about it to the open model; None until that is known
+        self.thinking: Thinking | None = None  # what may be said about it to the open model; None: nothing
         self.loading: Job | None = None
         self.routes = RouteBook()
         self.error: BaseException | None = None
@@ -89,17 +89,13 @@ class EngineService:
         change = self._begin_change(ServiceState.LOADING, job)
         loop = asyncio.get_running_loop()
 
-        def settle(engine: Engine | None, error: BaseException | None) -> None:
-            if change == self._n_changes:
-                self._settle(engine, error)
-
-        def learn(thinking: Thinking) -> None:
+        def settle(engine: Engine | None, thinking: Thinking | None, error: BaseException | None) -> None:
             if change == self._n_changes:
                 self.thinking = thinking
-                self._notify()
+                self._settle(engine, error)
 
         async def work(job: Job) -> ModelInfo:
-            return await self._call(lambda: self._open(Path(path), config, job, _on(loop, settle), _on(loop, learn)))
+            return await self._call(lambda: self._open(Path(path), config, job, _on(loop, settle)))
 
         return await job.run(work)
 
@@ -279,8 +275,7 @@ class EngineService:
         path: Path,
         config: EngineConfig | None,
         job: Job,
-        settle: Callable[[Engine | None, BaseException | None], None],
-        learn: Callable[[Thinking], None],
+        settle: Callable[[Engine | None, Thinking | None, BaseException | None], None],
     ) -> ModelInfo:
         from engine import Engine, EngineConfig  # noqa: PLC0415
 
@@ -292,28 +287,22 @@ class EngineService:
             self._close_engine()
             job.check()
             engine = Engine.open(path, config or EngineConfig(), progress=progress)
-            if job.cancelled:
-                engine.close()
+            try:
+                thinking = _warm_up(engine)
+                engine.load(progress)
                 job.check()
+            except BaseException:
+                engine.close()
+                raise
         except BaseException as error:
             failure = _presentable(error, f"{path}: cannot be opened")
-            settle(None, failure)
+            settle(None, None, failure)
             if failure is error:
                 raise
             raise failure from error
         self._engine = engine
-        settle(engine, None)
-        self._commands.put(lambda: self._warm_up(learn))
+        settle(engine, thinking, None)
         return engine.info
-
-    def _warm_up(self, learn: Callable[[Thinking], None]) -> None:
-        """Let the tokenizer and the template build what they build on first use, before anybody waits for it."""
-        try:
-            if self._engine is not None:
-                learn(self._engine.chat_prompts.thinking)
-                self._engine.chat_prompts.prompt([{"role": "user", "content": "."}])
-        except ColibriError as error:  # whoever asks will be told
-            logger.info("the chat template does not take a short message: %s", error)
 
     def _close_engine(self) -> None:
         self._fail_all(EngineClosedError("The model was closed before the answer was complete."))
@@ -392,6 +381,20 @@ def _presentable(error: BaseException, what: str) -> BaseException:
         return ColibriError(f"{what}: {error.strerror or error}")
     logger.error("%s", what, exc_info=error)
     return EngineFailureError(f"{what}: {type(error).__name__}: {error}. This is a fault of Colibri; the log has more.")
+
+
+def _warm_up(engine: Engine) -> Thinking | None:
+    """Let the tokenizer and the template build what they build on first use, while the weights are being packed.
+
+    Returns what may be said about thinking; None for a template that does not work.
+    """
+    thinking = None
+    try:
+        thinking = engine.chat_prompts.thinking
+        engine.chat_prompts.prompt([{"role": "user", "content": "."}])
+    except ColibriError as error:  # whoever asks will be told
+        logger.info("the chat template does not take a short message: %s", error)
+    return thinking
 
 
 def _on(loop: asyncio.AbstractEventLoop, function: Callable[..., None]) -> Callable[..., None]:

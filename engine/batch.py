@@ -55,9 +55,9 @@ class Batch:
         memory.know(self.interrupt, 8)
         self._arrays: dict[str, Array] = {name: view(buffers[name], dtype, (n,)) for name, (dtype, n) in sizes.items()}
         self.page_table: Array = self._arrays["pages"].reshape(max_sequences, self.max_pages)
-        memory.at_commit(self._set_one)
 
-    def _set_one(self) -> None:
+    def write_one(self) -> None:
+        """Let `one` be one, as soon as the memory may be used."""
         self._arrays["one"][0] = 1
 
     @property

@@ -43,6 +43,7 @@ from engine.tokenizer import ChatTemplate, Tokenizer
 Array = np.ndarray[Any, Any]
 Progress = Callable[[str, float], None]
 _CLOSED = "This engine has been closed; open the model again."
+_REPORT_SECONDS = 0.05  # between two looks at how far the loading is
 _STEP_SECONDS = 2.0  # a step that reads a prompt should not take longer, so that its progress is seen
 _LEAST_STEP_TOKENS = 256  # but below this experts get too few rows each: half the speed at 32
 
@@ -101,20 +102,32 @@ class Engine:
     def open(
         cls, path: str | os.PathLike[str], config: EngineConfig | None = None, *, progress: Progress | None = None
     ) -> Engine:
-        """Open the GGUF file at `path`. `progress(phase, fraction)`: "kernels" while they compile, then "weights".
+        """Open the GGUF file at `path`. `progress("kernels", fraction)` is called where some must be compiled first.
 
-        Raises ModelFormatError, UnsupportedModelError, OutOfMemoryPlanError, PlanError, TokenizerError,
+        Requests may be added at once. Meanwhile the team packs the resident weights, which the first step waits for:
+        see `load`. Raises ModelFormatError, UnsupportedModelError, OutOfMemoryPlanError, PlanError, TokenizerError,
         KernelBuildError.
         """
         config = config or EngineConfig()
         tell = progress or (lambda _phase, _fraction: None)
         library = load_library(choose_tier(config.tier), lambda _name, fraction: tell("kernels", fraction))
-        model = Model(Path(path), config, library, lambda fraction: tell("weights", fraction))
+        model = Model(Path(path), config, library)
         try:
             return cls(model)
         except BaseException:
             model.close()
             raise
+
+    def load(self, progress: Progress | None = None) -> None:
+        """Wait until the resident weights are packed; `progress("weights", fraction)` hears of it, now and then.
+
+        Nobody needs to call this: it is for who shows how far it is, or measures.
+        """
+        model, is_loaded = self._open_model, False
+        while not is_loaded:
+            is_loaded = model.wait_until_loaded(_REPORT_SECONDS if progress else None)
+            if progress:
+                progress("weights", model.loaded_fraction)
 
     # Requests -----------------------------------------------------------------------------------------------------
 
@@ -156,10 +169,12 @@ class Engine:
         return bool(self._requests or self._pending)
 
     def step(self) -> list[Delta]:
-        """Advance every request that can be; [] when there is nothing to do."""
+        """Advance every request that can be; [] when there is nothing to do, or while weights are being packed."""
         if self._model is None:
             raise EngineClosedError(_CLOSED)
         deltas, self._pending = self._pending, []
+        if self._requests and not self._model.wait_until_loaded(_REPORT_SECONDS):
+            return deltas
         began = time.perf_counter()
         self._notes.begin()
         shares = self._scheduler.compose()

@@ -11,7 +11,7 @@ from engine.plan import Extent, Plan
 from engine.team import Team
 
 _CHUNK_BYTES = 256 << 10
-_RUN_BYTES = 64 << 20  # weights between two reports of progress
+_RUN_BYTES = 16 << 20  # weights between two reports of progress, whose pages of the file stay in memory meanwhile
 
 
 class Loader:

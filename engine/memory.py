@@ -54,8 +54,8 @@ class MemoryPlan:
 class Memory:
     """Hands out buffers and knows them again: the verifier asks it whether an extent lies inside one.
 
-    Buffers are only reserved until `commit`: nothing may touch them before, and what fills them waits (`at_commit`). So
-    a plan is made once, with its addresses, and refused without having taken anything. With `measure_only` nothing is
+    Buffers are only reserved until `commit`: nothing may touch them before, and what fills them waits for `fill`. So a
+    plan is made once, with its addresses, and refused without having taken anything. With `measure_only` nothing is
     reserved either; addresses are made up.
     """
 
@@ -86,8 +86,8 @@ class Memory:
         self._note(address, n_bytes, writable=True)
         return Buffer(name, address, n_bytes)
 
-    def at_commit(self, fill: Callable[[], None]) -> None:
-        """Call `fill`, which writes into buffers, once they may be used; in the order of these calls."""
+    def fill_later(self, fill: Callable[[], None]) -> None:
+        """Keep `fill`, which writes into buffers, for the method `fill`, which calls all of them in this order."""
         if not self._measure_only:
             self._fills.append(fill)
 
@@ -96,6 +96,9 @@ class Memory:
         check_fits(self.plan())
         if self._refusal:
             raise self._refusal
+
+    def fill(self) -> None:
+        """Write what buffers begin with."""
         fills, self._fills = self._fills, []
         for fill in fills:
             fill()

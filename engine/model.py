@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from engine.kernels.layout import PAGE
 from engine.kernels.library import KernelLibrary
 from engine.kv import PagePool
 from engine.loader import Loader
+from engine.loading import Loading
 from engine.memory import Buffer, Memory, MemoryPlan, view
 from engine.models import architecture
 from engine.models.builder import Builder
@@ -123,21 +124,20 @@ def _expert_capacity(builder: Builder, config: EngineConfig) -> int:
 class Model:
     """An opened model: `run` executes its plan for the batch that has been filled."""
 
-    def __init__(
-        self, path: Path, config: EngineConfig, library: KernelLibrary, progress: Callable[[float], None] | None = None
-    ) -> None:
+    def __init__(self, path: Path, config: EngineConfig, library: KernelLibrary) -> None:
         """Raises ModelFormatError, UnsupportedModelError, OutOfMemoryPlanError, PlanError."""
         self.reader = GGUFReader.open(path)
         self.library = library
         self.memory = Memory()
         self._team: Team | None = None
+        self._loading: Loading | None = None
         try:
-            self._open(config, library, progress)
+            self._open(config, library)
         except BaseException:
             self.close()
             raise
 
-    def _open(self, config: EngineConfig, library: KernelLibrary, progress: Callable[[float], None] | None) -> None:
+    def _open(self, config: EngineConfig, library: KernelLibrary) -> None:
         keys = Keys(self.reader.metadata)
         architecture(keys.architecture)  # refuse an unknown one before its keys are looked at
         self.hyper = _with_top_k(Hyperparameters.read(keys), config.top_k)
@@ -150,6 +150,7 @@ class Model:
             self.memory = Memory()
             parts = _build(self.reader, self.hyper, keys, config, n_workers, library, self.memory)
         self.memory.commit()
+        parts.batch.write_one()
         self.config = config
         self.batch, self.plan, self.store, self.logits = parts.batch, parts.builder.plan, parts.store, parts.logits
         self.pool = PagePool(parts.n_pages, parts.kv_address, parts.page_bytes)
@@ -175,9 +176,24 @@ class Model:
         self.n_workers, self._row, self.disk_ns, self._loading_ns = n_workers, 0, 0, 0
         self.matrix_bytes, self.output_bytes = _matrix_bytes(self.plan)
         self.limits = self._limits(parts)
+        self._loading = Loading(self._loader, parts.weights.packings, self._fill)
         verify(self.plan, self.memory, self.limits)
-        self._loader.load(parts.weights.packings, progress)
-        self.clock.note(self._team.tick)
+
+    def _fill(self) -> None:
+        self.memory.fill()
+        if self._team:
+            self.clock.note(self._team.tick)
+
+    @property
+    def loaded_fraction(self) -> float:
+        """How much of the resident weights is packed; 1.0: nothing need be waited for."""
+        return self._loading.fraction if self._loading else 1.0
+
+    def wait_until_loaded(self, seconds: float | None = None) -> bool:
+        """Whether all resident weights are packed, after at most `seconds`; only then may anything be run."""
+        if self._loading and self._loading.wait(seconds):
+            self._loading = None
+        return self._loading is None
 
     def _limits(self, parts: _Parts) -> Limits:
         batch = parts.batch
@@ -212,6 +228,7 @@ class Model:
         False when it was interrupted (`batch.interrupt_flag`): then nothing counts as done.
         """
         assert self._team is not None
+        self.wait_until_loaded()
         np.copyto(self._counts_before, self.expert_counts)
         stage = self._team.run(self.plan)
         while stage >= 0:
@@ -307,6 +324,9 @@ class Model:
 
     def close(self) -> None:
         """Stop the team and give all memory back."""
+        if self._loading is not None:
+            self._loading.close()
+            self._loading = None
         if self._team is not None:
             self._team.close()
             self._team = None
@@ -327,7 +347,7 @@ class Model:
             type_name=sizes.most_common(1)[0][0],
             licence=licence if isinstance(licence, str) else None,
             file_bytes=self.reader.file_bytes,
-            n_parameters=sum(int(np.prod(tensor.shape, dtype=np.int64)) for tensor in tensors),
+            n_parameters=sum(math.prod(tensor.shape) for tensor in tensors),
             n_layers=self.hyper.n_layers,
             n_embedding=self.hyper.n_embedding,
             n_vocab=builder.n_vocab,

@@ -75,7 +75,13 @@ def open_engine(path: Path, config: EngineConfig) -> Engine:
         def progress(phase: str, fraction: float) -> None:
             job.report(_PHASES.get(phase, phase), fraction=fraction)
 
-        return Engine.open(path, config, progress=progress)
+        engine = Engine.open(path, config, progress=progress)
+        try:
+            engine.load(progress)
+        except BaseException:
+            engine.close()
+            raise
+        return engine
 
     job = Job(path.name)
     try:

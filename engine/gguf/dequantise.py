@@ -20,18 +20,23 @@ from engine.gguf.tensor_types import TensorType
 _CHUNK_ELEMENTS = 1 << 20  # bounds the temporary arrays
 
 
-def dequantise(data: npt.NDArray[np.uint8], type: TensorType, shape: tuple[int, ...]) -> Floats:
-    """Expand a tensor to float32.
-
-    data: (n_bytes,) uint8, exactly the tensor's bytes. shape: NumPy order, as in TensorInfo. Returns `shape` float32.
-    Raises ValueError if data and shape disagree, UnsupportedModelError for a type that has no expansion here.
-    """
+def require_expansion(type: TensorType) -> None:
+    """Raise UnsupportedModelError for a type that has no expansion here."""
     if type not in EXPANSIONS:
         known = ", ".join(known_type.name for known_type in EXPANSIONS)
         raise UnsupportedModelError(
             f"expected a tensor of a type that can be expanded ({known}), found {type.name}. "
             "Choose a file of this model in one of these types."
         )
+
+
+def dequantise(data: npt.NDArray[np.uint8], type: TensorType, shape: tuple[int, ...]) -> Floats:
+    """Expand a tensor to float32.
+
+    data: (n_bytes,) uint8, exactly the tensor's bytes. shape: NumPy order, as in TensorInfo. Returns `shape` float32.
+    Raises ValueError if data and shape disagree, UnsupportedModelError for a type that has no expansion here.
+    """
+    require_expansion(type)
     expected_bytes = type.n_bytes(shape)
     if data.dtype != np.uint8 or data.shape != (expected_bytes,):
         raise ValueError(

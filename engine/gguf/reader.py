@@ -41,6 +41,7 @@ class GGUFReader:
         self.tensors: Mapping[str, TensorInfo] = MappingProxyType(tensors)
         self._maps = maps
         self._views = [np.frombuffer(mapped, np.uint8) for mapped in maps]
+        self._addresses = [int(view.ctypes.data) for view in self._views]
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> GGUFReader:
@@ -83,7 +84,8 @@ class GGUFReader:
     def address(self, name: str) -> int:
         """The memory address of tensor `name`'s bytes; valid until `close`. KeyError if unknown."""
         tensor = self.tensors[name]
-        return int(self._view(tensor).ctypes.data) + tensor.offset
+        self._view(tensor)
+        return self._addresses[tensor.file_index] + tensor.offset
 
     def _view(self, tensor: TensorInfo) -> npt.NDArray[np.uint8]:
         if not self._views:

@@ -205,7 +205,7 @@ class Attention(Parts):
         for half, name in zip(halves, names, strict=True):
             factors = self.weights.vector(name, n_pairs) if self.weights.has(name) else None
             divisors = None if factors is None else view(factors, np.float32, (n_pairs,))
-            self.memory.at_commit(partial(self._fill_rope_table, half, divisors))
+            self.memory.fill_later(partial(self._fill_rope_table, half, divisors))
         return table.address
 
     def _fill_rope_table(self, table: np.ndarray, divisors: np.ndarray | None) -> None:

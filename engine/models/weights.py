@@ -10,6 +10,7 @@ import numpy as np
 
 from engine.errors import InvalidRequestError, ModelFormatError, UnsupportedModelError
 from engine.gguf import GGUFReader, TensorInfo, TensorType, dequantise
+from engine.gguf.dequantise import require_expansion
 from engine.gguf.encode import encode
 from engine.kernels.layout import FLOAT_TYPES, GROUP, NARROW_ROWS, PACKED_BLOCKS, packed_group_bytes
 from engine.memory import Buffer, Memory, view
@@ -102,22 +103,22 @@ class Weights:
 
     def vector(self, name: str, n: int) -> Buffer:
         """A norm weight or bias as float32, padded with zeros to a multiple of 16."""
-        tensor = self._tensor(name)
+        tensor = self._expandable(name)
         if math.prod(tensor.shape) != n or max(tensor.shape) != n:  # some files have (n, 1)
             self._check_shape(tensor, (n,))
         buffer = self.memory.allocate(name, 4 * -(-n // GROUP) * GROUP, "weights")
-        self.memory.at_commit(partial(self._expand, tensor, buffer))
+        self.memory.fill_later(partial(self._expand, tensor, buffer))
         return buffer
 
     def constant(self, value: float, n: int) -> Buffer:
         """A vector of `n` times the same value."""
         buffer = self.memory.allocate("constant", 4 * -(-n // GROUP) * GROUP, "weights")
-        self.memory.at_commit(lambda: view(buffer, np.float32, (n,)).fill(value))
+        self.memory.fill_later(lambda: view(buffer, np.float32, (n,)).fill(value))
         return buffer
 
     def taps(self, name: str, n_channels: int, n_taps: int) -> Buffer:
         """The filters of a convolution, (n_taps, n_channels) float32; the file has them channel by channel."""
-        tensor = self._tensor(name)
+        tensor = self._expandable(name)
         self._check_shape(tensor, (n_channels, n_taps))
         if n_channels % GROUP:
             raise UnsupportedModelError(f"{name} has {n_channels} channels; a multiple of {GROUP} is needed.")
@@ -127,17 +128,17 @@ class Weights:
             values = dequantise(self.reader.data(name), tensor.type, tensor.shape)
             view(buffer, np.float32, (n_taps, n_channels))[:] = values.T
 
-        self.memory.at_commit(fill)
+        self.memory.fill_later(fill)
         return buffer
 
     def vectors(self, name: str, n_vectors: int, n: int) -> Buffer:
         """One vector of `n` values (a multiple of 16) for each expert, as float32."""
-        tensor = self._tensor(name)
+        tensor = self._expandable(name)
         self._check_shape(tensor, (n_vectors, n))
         if n % GROUP:
             raise UnsupportedModelError(f"The rows of {name} have {n} values; a multiple of {GROUP} is needed.")
         buffer = self.memory.allocate(name, 4 * n_vectors * n, "weights")
-        self.memory.at_commit(partial(self._expand, tensor, buffer))
+        self.memory.fill_later(partial(self._expand, tensor, buffer))
         return buffer
 
     def _expand(self, tensor: TensorInfo, buffer: Buffer) -> None:
@@ -158,12 +159,12 @@ class Weights:
         type_name = self._type_name(tensor, n_inputs)
         if type_name == "F32" and n_rows <= NARROW_ROWS and n_inputs % 8 == 0:
             type_name = "F32x8"
-        matrix = Matrix(name, type_name, n_rows, n_inputs, 0)
-        target = self.memory.allocate(name, matrix.n_bytes, "weights").address
-        matrix = replace(matrix, address=target)
+        n_bytes = -(-n_rows // GROUP) * packed_group_bytes(type_name, n_inputs)
+        target = self.memory.allocate(name, n_bytes, "weights").address
+        matrix = Matrix(name, type_name, n_rows, n_inputs, target)
         row_bytes, source = tensor.type.n_bytes((n_inputs,)), self.reader.address(name)
         for strip in strips:
-            part = replace(matrix, n_rows=strip.height)
+            part = Matrix(name, type_name, strip.height, n_inputs, target)
             for i in range(strip.count):
                 first_row = i * (strip.n_rows // strip.count) + strip.first
                 self.packings.append(packing(part, tensor.type, source + row_bytes * first_row, target))
@@ -182,19 +183,17 @@ class Weights:
         self._type_name(tensor, n_inputs)
         matrix = Matrix(name, tensor_type.name, n_rows, n_inputs, 0)
         buffer = self.memory.allocate(name, matrix.n_bytes, "weights")
+        values = dequantise(self.reader.data(name), tensor.type, tensor.shape)
+        if tensor_type is TensorType.F16 and np.abs(values).max() > np.finfo(np.float16).max:
+            raise InvalidRequestError(f"{name} has values that fp16 cannot hold; choose bf16 or fp32 for the routers.")
 
         def fill() -> None:
-            values = dequantise(self.reader.data(name), tensor.type, tensor.shape)
-            if tensor_type is TensorType.F16 and np.abs(values).max() > np.finfo(np.float16).max:
-                raise InvalidRequestError(
-                    f"{name} has values that fp16 cannot hold; choose bf16 or fp32 for the routers."
-                )
             padded = np.zeros((matrix.n_groups * GROUP, n_inputs), np.float32)
             padded[:n_rows] = values
             grouped = padded.reshape(matrix.n_groups, GROUP, n_inputs).transpose(0, 2, 1)
             view(buffer, np.uint8, (matrix.n_bytes,))[:] = encode(np.ascontiguousarray(grouped), tensor_type)
 
-        self.memory.at_commit(fill)
+        self.memory.fill_later(fill)
         return replace(matrix, address=buffer.address)
 
     def slice_of(self, name: str, shape: tuple[int, int, int], index: int) -> Matrix:
@@ -210,7 +209,7 @@ class Weights:
 
     def transposed(self, name: str, strips: Strips, n_inputs: int) -> Matrix:
         """The transpose of one strip of a matrix, (n_inputs, strip), resident as float32: types have rows only."""
-        tensor, height = self._tensor(name), strips.height
+        tensor, height = self._expandable(name), strips.height
         self._check_shape(tensor, (strips.n_rows, n_inputs))
         self._type_name(tensor, n_inputs)
         if height % 4 or n_inputs % GROUP:
@@ -224,7 +223,7 @@ class Weights:
             values = dequantise(part, tensor.type, (height, n_inputs)).reshape(height, -1, GROUP)
             view(buffer, np.float32, (n_inputs // GROUP, height, GROUP))[:] = values.transpose(1, 0, 2)
 
-        self.memory.at_commit(fill)
+        self.memory.fill_later(fill)
         return replace(matrix, address=buffer.address)
 
     def table(self, name: str, n_rows: int, n_inputs: int) -> tuple[str, int, int]:
@@ -291,6 +290,12 @@ class Weights:
             raise ModelFormatError(
                 f"The tensor {name} is missing; this architecture needs it. The file may be incomplete."
             ) from None
+
+    def _expandable(self, name: str) -> TensorInfo:
+        """A tensor that is to be expanded later, but refused now where it cannot be."""
+        tensor = self._tensor(name)
+        require_expansion(tensor.type)
+        return tensor
 
     @staticmethod
     def _check_shape(tensor: TensorInfo, expected: tuple[int, ...]) -> None:

@@ -29,10 +29,12 @@ def main() -> None:
     start = time.perf_counter()
     config = EngineConfig(context_length=max(1024, *(t.n_context_tokens for t in tests)), threads=arguments.threads)
     with Engine.open(arguments.model, config) as engine:
+        open_ms = (time.perf_counter() - start) * 1000
+        engine.load()
         load_ms = (time.perf_counter() - start) * 1000
         result = measure(engine, tests, arguments.repetitions)
     samples = {speed.test.kind.value: speed.samples for speed in result.speeds}
-    print(json.dumps({**samples, "load_ms": load_ms}))
+    print(json.dumps({**samples, "open_ms": open_ms, "load_ms": load_ms}))
 
 
 if __name__ == "__main__":

@@ -320,5 +320,8 @@ def test_opening_many_times_keeps_no_memory() -> None:
 
 def test_progress_of_the_weights_reaches_the_end() -> None:
     seen: list[tuple[str, float]] = []
-    with Engine.open(model_path(LLAMA), EngineConfig(), progress=lambda phase, done: seen.append((phase, done))):
+    with open_small(LLAMA) as engine:
+        engine.load(lambda phase, done: seen.append((phase, done)))
         assert seen[-1] == ("weights", 1.0)
+        assert [done for _, done in seen] == sorted(done for _, done in seen)
+        engine.load()  # which returns at once

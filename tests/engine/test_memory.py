@@ -135,7 +135,7 @@ def test_a_model_that_does_not_fit_is_refused_before_anything_is_taken(monkeypat
     open_small(MIXTRAL).close()  # what is needed once in a process is there
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=1 << 28))
     process, page_kinds = psutil.Process(), []
-    monkeypatch.setattr(Memory, "at_commit", lambda memory, _fill: page_kinds.append(memory.plan().page_kinds))
+    monkeypatch.setattr(Memory, "fill_later", lambda memory, _fill: page_kinds.append(memory.plan().page_kinds))
     before = process.memory_info().rss
     with pytest.raises(OutOfMemoryPlanError, match=r"KV cache 8\.59 GB.*0\.00 GB are available"):
         open_small(MIXTRAL, kv_pool_tokens=1 << 23)
@@ -143,13 +143,14 @@ def test_a_model_that_does_not_fit_is_refused_before_anything_is_taken(monkeypat
     assert process.memory_info().rss - before < 8 << 20
 
 
-def test_what_fills_buffers_waits_for_the_commit() -> None:
+def test_buffers_are_filled_once_and_in_order() -> None:
     memory, filled = Memory(), []
-    memory.at_commit(lambda: filled.append(1))
-    memory.at_commit(lambda: filled.append(2))
+    memory.fill_later(lambda: filled.append(1))
+    memory.fill_later(lambda: filled.append(2))
+    memory.commit()
     assert not filled
-    memory.commit()
-    memory.commit()
+    memory.fill()
+    memory.fill()
     assert filled == [1, 2]
     memory.close()
 
