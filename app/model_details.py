@@ -93,7 +93,7 @@ def read_details(path: Path) -> ModelDetails:
 
 
 def memory_fit(path: Path, config: EngineConfig) -> MemoryFit:
-    """What opening the model would take. Reads its header; compiles the kernels if this machine has none yet.
+    """What opening the model would take. Reads its header.
 
     Raises ModelFormatError, UnsupportedModelError, InvalidRequestError, KernelBuildError.
     """

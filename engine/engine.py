@@ -110,8 +110,8 @@ class Engine:
         """
         config = config or EngineConfig()
         tell = progress or (lambda _phase, _fraction: None)
-        library = load_library(choose_tier(config.tier), lambda _name, fraction: tell("kernels", fraction))
-        model = Model(Path(path), config, library)
+        library = load_library(choose_tier(config.tier))
+        model = Model(Path(path), config, library, lambda _name, fraction: tell("kernels", fraction))
         try:
             return cls(model)
         except BaseException:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from engine import sampling, team
 from engine.batch import Batch
 from engine.config import EngineConfig, ModelInfo
 from engine.errors import InvalidRequestError
@@ -19,7 +20,7 @@ from engine.experts.store import ExpertStore
 from engine.gguf import GGUFReader
 from engine.hardware.cpu import usable_cores
 from engine.kernels.layout import PAGE
-from engine.kernels.library import KernelLibrary
+from engine.kernels.library import KernelLibrary, Progress
 from engine.kv import PagePool
 from engine.loader import Loader
 from engine.loading import Loading
@@ -35,6 +36,7 @@ from engine.plan import Plan
 from engine.states import StatePool
 from engine.team import Team
 from engine.telemetry import Clock
+from engine.tokenizer import tokenizer
 from engine.verify import Limits, verify
 
 _log = logging.getLogger(__name__)
@@ -124,20 +126,25 @@ def _expert_capacity(builder: Builder, config: EngineConfig) -> int:
 class Model:
     """An opened model: `run` executes its plan for the batch that has been filled."""
 
-    def __init__(self, path: Path, config: EngineConfig, library: KernelLibrary) -> None:
-        """Raises ModelFormatError, UnsupportedModelError, OutOfMemoryPlanError, PlanError."""
+    def __init__(
+        self, path: Path, config: EngineConfig, library: KernelLibrary, progress: Progress | None = None
+    ) -> None:
+        """`progress`: kernel name, fraction, while kernels are compiled that this model is the first to need.
+
+        Raises ModelFormatError, UnsupportedModelError, OutOfMemoryPlanError, PlanError, KernelBuildError.
+        """
         self.reader = GGUFReader.open(path)
         self.library = library
         self.memory = Memory()
         self._team: Team | None = None
         self._loading: Loading | None = None
         try:
-            self._open(config, library)
+            self._open(config, library, progress)
         except BaseException:
             self.close()
             raise
 
-    def _open(self, config: EngineConfig, library: KernelLibrary) -> None:
+    def _open(self, config: EngineConfig, library: KernelLibrary, progress: Progress | None) -> None:
         keys = Keys(self.reader.metadata)
         architecture(keys.architecture)  # refuse an unknown one before its keys are looked at
         self.hyper = _with_top_k(Hyperparameters.read(keys), config.top_k)
@@ -150,6 +157,7 @@ class Model:
             self.memory = Memory()
             parts = _build(self.reader, self.hyper, keys, config, n_workers, library, self.memory)
         self.memory.commit()
+        library.require(_kernels(parts), progress)
         parts.batch.write_one()
         self.config = config
         self.batch, self.plan, self.store, self.logits = parts.batch, parts.builder.plan, parts.store, parts.logits
@@ -361,6 +369,16 @@ class Model:
 
 def _rows_view(name: str, rows: Rows, n: int) -> np.ndarray[Any, Any]:
     return view(Buffer(name, rows.address, n * rows.stride), np.float32, (n, rows.stride // 4))
+
+
+def _kernels(parts: _Parts) -> set[str]:
+    """All that opening the model and answering with it calls."""
+    names = {operation.kernel for stage in parts.builder.plan.stages for operation in stage.operations}
+    matrices = [packing.matrix for packing in parts.weights.packings]
+    for layer in parts.builder.moe_layers:
+        matrices += layer.experts.gate, layer.experts.up, layer.experts.down
+    names |= {f"repack_{matrix.type_name}" for matrix in matrices}
+    return names.union(team.KERNELS, tokenizer.KERNELS, sampling.KERNELS)
 
 
 def _matrix_bytes(plan: Plan) -> tuple[int, int]:

@@ -13,6 +13,7 @@ from engine.kernels.layout import OPERANDS_OFFSET
 from engine.kernels.library import KernelLibrary
 from engine.output_format import OutputFormat
 
+KERNELS = ("sample",)
 _LARGEST_BIAS = 1e30  # far beyond any logit, and float32 still holds its sum with one
 
 
@@ -103,7 +104,7 @@ class Sampler:
                 "out": self._out.ctypes.data,
             },
         )
-        names = [operand for operand, _ in library.operands["sample"]]
+        names = [operand for operand, _ in library.schema("sample")]
         first = OPERANDS_OFFSET // 8
         self._cells = {name: first + names.index(name) for name in ("logits", "n_history", "allowed", "step")}
         self._run = library.function("sample")

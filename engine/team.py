@@ -33,6 +33,7 @@ from engine.kernels.notes import (
 )
 from engine.plan import Plan
 
+KERNELS = ("walk", "attend", "stop")  # what a team takes besides those of its plans
 _SPINS = 1000  # some 40 us of pausing before a worker sleeps: longer than most stages of a small model
 
 

@@ -34,9 +34,10 @@ def prepare(types: Iterable[TensorType], progress: Progress | None = None) -> No
     """
     wanted = sorted({type for type in types if type in (TensorType.F16, TensorType.BF16, *QUANTISABLE)})
     if wanted:
-        library = load_library(choose_tier(), progress)
-        for type in wanted:
-            library.address(f"encode_{type.name}")
+        library, kernels = load_library(choose_tier()), [f"encode_{type.name}" for type in wanted]
+        library.require(kernels, progress)
+        for kernel in kernels:
+            library.address(kernel)
 
 
 def largest_value(type: TensorType) -> float:

@@ -72,12 +72,13 @@ def measure_memory(
 
     Raises LittleMemoryError, MemoryError where the system refuses the memory, KernelBuildError.
     """
-    from engine.kernels.library import load_library  # noqa: PLC0415  (loads the compiler's library)
+    from engine.kernels.library import load_library  # noqa: PLC0415
     from engine.kernels.tiers import choose_tier  # noqa: PLC0415
 
     report = progress or (lambda _fraction: None)
     report(0.0)
-    kernels = load_library(choose_tier(), lambda _name, _fraction: report(0.0))
+    kernels = load_library(choose_tier())
+    kernels.require(["read_through"], lambda _name, _fraction: report(0.0))
     wanted = bytes_to_measure(SystemFiles()) if n_bytes is None else n_bytes
     share = max(wanted // n_threads // _HUGE_PAGE_BYTES, 1) * _HUGE_PAGE_BYTES
     memory = np.frombuffer(_memory(share * n_threads), np.int32)  # given back with the array

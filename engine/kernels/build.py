@@ -1,4 +1,4 @@
-"""Compiles the kernels of one tier to object code: `python -m engine.kernels.build TIER FOLDER < QUEUE`.
+"""Compiles kernels to object code: `python -m engine.kernels.build TIER FOLDER {kernels,families} NAME ... < QUEUE`.
 
 Runs in processes of their own, so that the program never imports Numba and its window never waits for a compiler.
 The processes share a queue, a pipe of bytes on their standard input: who reads a byte builds the group of kernels with
@@ -13,44 +13,47 @@ import importlib
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-FAMILIES = (  # the longest to compile first, so that the processes end together
-    "code_repack",
-    "code_embed",
-    "repack",
-    "sampling",
-    "walk",
+FAMILIES = (  # those with the longest to compile first, so that the processes end together
     "attention",
-    "latent",
-    "matmul",
-    "code_matmul",  # the code_ modules register kernels of the families matmul, repack and embed
     "merging",
-    "routing",
-    "router_scores",
-    "sparse_mixer",
-    "rope",
-    "tokens",
+    "sampling",
+    "latent",
+    "walk",
     "words",
-    "delta",
-    "conv",
-    "norm",
-    "ffn",
-    "observe",
-    "stream",
-    "activation",
-    "embed",
     "encode_scaled",
     "encode_affine",
     "encode_tables",
+    "matmul",
+    "code_matmul",  # the code_ modules register kernels of the families matmul, repack and embed
+    "routing",
+    "router_scores",
+    "delta",
+    "norm",
+    "ffn",
+    "tokens",
+    "sparse_mixer",
+    "conv",
+    "repack",
+    "code_repack",
+    "rope",
+    "observe",
+    "stream",
+    "embed",
+    "code_embed",
+    "activation",
     "encode_floats",
 )
 
 
-def build(tier_name: str, folder: Path) -> None:
-    """Write `NAME.o` for every kernel of the groups taken from the queue, and an index of them, to `folder`."""
+def build(tier_name: str, folder: Path, names: Collection[str], *, whole_families: bool) -> None:
+    """Write `NAME.o` for the kernels `names` of the groups taken from the queue, and an index of them, to `folder`.
+
+    whole_families: each name stands for all kernels of its family.
+    """
     from engine.kernels.tiers import TIERS  # noqa: PLC0415  (before Numba, which reads the variables set here)
 
     tier = TIERS[tier_name]
@@ -68,14 +71,26 @@ def build(tier_name: str, folder: Path) -> None:
         importlib.import_module(f"engine.kernels.{family}")
         digest = sources_digest(f"engine.kernels.{family}", tier)
         sources |= {name: digest for name in KERNELS if name not in sources}
-    earlier, index = _earlier_builds(folder, tier.name), {}
-    for kernel in _taken_from_queue(_groups(KERNELS)):
+    wanted = _wanted(names, KERNELS, whole_families)
+    earlier, index = _earlier_builds(folder, tier.name, wanted), {}
+    for kernel in _taken_from_queue(_groups(wanted)):
         place = earlier.get((kernel.name, sources[kernel.name]))
         entry, code = _compiled_before(kernel.name, *place) if place else _compile(kernel)
         (folder / f"{kernel.name}.o").write_bytes(code)
         index[kernel.name] = {**entry, "operands": kernel.operands, "sources": sources[kernel.name]}
-        print(f"built {kernel.name} {len(KERNELS)}", flush=True)
+        print(f"built {kernel.name} {len(wanted)}", flush=True)
     (folder / f"index.{os.getpid()}.json").write_text(json.dumps(index), encoding="utf-8")
+
+
+def _wanted(names: Collection[str], kernels: dict[str, Any], whole_families: bool) -> dict[str, Any]:
+    from engine.errors import KernelBuildError  # noqa: PLC0415
+
+    if unknown := set(names) - kernels.keys():
+        raise KernelBuildError(f"There are no kernels called {', '.join(sorted(unknown))}.")
+    if not whole_families:
+        return {name: kernels[name] for name in names}
+    homes = {kernels[name].function.__module__ for name in names}
+    return {name: kernel for name, kernel in kernels.items() if kernel.function.__module__ in homes}
 
 
 def _compile(kernel: Any) -> tuple[dict[str, Any], bytes]:
@@ -88,12 +103,16 @@ def _compile(kernel: Any) -> tuple[dict[str, Any], bytes]:
     return {"symbol": compiled.fndesc.llvm_func_name, "sha256": hashlib.sha256(code).hexdigest()}, code
 
 
-def _earlier_builds(folder: Path, tier_name: str) -> dict[tuple[str, str], tuple[Path, dict[str, Any]]]:
-    """Kernels that were built before, for another version of the program, by their name and the digest of sources."""
+def _earlier_builds(
+    folder: Path, tier_name: str, names: Collection[str]
+) -> dict[tuple[str, str], tuple[Path, dict[str, Any]]]:
+    """Those of the kernels that were built before, for another version, by their name and the digest of sources."""
     found: dict[tuple[str, str], tuple[Path, dict[str, Any]]] = {}
     for path in folder.parent.glob(f"{tier_name}-*/index.json"):
         try:
-            for name, entry in json.loads(path.read_bytes()).items():
+            index = json.loads(path.read_bytes())
+            for name in index.keys() & names:
+                entry = index[name]
                 code = (path.parent / f"{name}.o").read_bytes()
                 if hashlib.sha256(code).hexdigest() == entry["sha256"] and entry["symbol"].encode() in code:
                     found[name, entry["sources"]] = path.parent, entry
@@ -123,4 +142,4 @@ def _taken_from_queue(groups: list[list[Any]]) -> Iterator[Any]:
 
 
 if __name__ == "__main__":
-    build(sys.argv[1], Path(sys.argv[2]))
+    build(sys.argv[1], Path(sys.argv[2]), sys.argv[4:], whole_families=sys.argv[3] == "families")

@@ -1,4 +1,4 @@
-"""The compiled kernels of a tier, built on the first start and loaded from the user's cache on later ones."""
+"""The compiled kernels of a tier, built when they are first needed and kept in the user's cache."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -31,6 +32,7 @@ from engine.kernels.tiers import Tier
 
 CACHE_VARIABLE = "COLIBRI_KERNEL_CACHE"
 Progress = Callable[[str, float], None]
+Operands = tuple[tuple[str, str], ...]
 
 _QUEUE = bytes(range(256))  # numbers of work for the build processes (see build.py): more than there are groups
 
@@ -45,48 +47,52 @@ _ENTRY = ctypes.CFUNCTYPE(
 
 
 class KernelLibrary:
-    """Native code of all kernels of one tier. `address` and `operands` are what a plan needs of them."""
+    """Native code of one tier's kernels. A kernel is compiled when it is first needed by this machine, and kept."""
 
-    def __init__(self, tier: Tier, folder: Path) -> None:
-        """Read the objects in `folder`. Raises KernelBuildError if one is missing or damaged."""
+    def __init__(self, tier: Tier) -> None:
+        """Nothing is read or compiled yet."""
         self.tier = tier
-        self.operands: dict[str, tuple[tuple[str, str], ...]] = {}
-        self._folder = folder
-        self._objects: dict[str, tuple[str, bytes]] = {}  # symbol and object code of each kernel
+        self._name = _folder_name(tier)
+        self._roots = [cache_root()]
+        self._lock = threading.RLock()
+        self._schemas: dict[str, Operands] = {}
+        self._objects: dict[str, tuple[str, bytes]] = {}  # symbol and object code, of kernels not linked yet
         self._addresses: dict[str, int] = {}
         self._code: list[llvm.ExecutionEngine] = []
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         for symbol in C_SYMBOLS:
             llvm.add_symbol(symbol, ctypes.cast(getattr(_C_LIBRARY, symbol), ctypes.c_void_p).value)
-        for name, entry in _read_index(folder).items():
-            self._objects[name] = entry["symbol"], _read_object(folder, name, entry["sha256"])
-            self.operands[name] = tuple((operand, kind) for operand, kind in entry["operands"])
+
+    def require(self, names: Iterable[str], progress: Progress | None = None) -> None:
+        """Have these kernels at hand: read from the cache, or compiled now (`progress`: kernel name, fraction).
+
+        Raises KernelBuildError when they cannot be compiled.
+        """
+        with self._lock:
+            missing = self._read(names)
+            if missing:
+                self._obtain(missing, progress, whole_families=False)
 
     def address(self, name: str) -> int:
-        """Where the kernel's code is; it is linked when first asked for, for no model needs them all.
-
-        Raises KernelBuildError if the kernel is not in its object.
-        """
+        """Where the kernel's code is. Raises KernelBuildError if it cannot be compiled, or is not in its object."""
         if name not in self._addresses:
-            symbol, object_code = self._objects[name]
-            # one engine an object: objects from different build processes may use the same inner names
-            target = llvm.Target.from_default_triple().create_target_machine()
-            code = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
-            code.add_object_file(llvm.ObjectFileRef.from_data(object_code))
-            code.finalize_object()
-            address = code.get_function_address(symbol)
-            if not address:
-                raise KernelBuildError(
-                    f"The kernel {name} has no code in {self._folder}. Delete that folder and start again."
-                )
-            self._code.append(code)
-            self._addresses[name] = address
+            with self._lock:
+                self.schema(name)
+                if name not in self._addresses:
+                    self._link(name)
         return self._addresses[name]
+
+    def schema(self, name: str) -> Operands:
+        """Names and kinds of a kernel's operands, in the order of the record."""
+        with self._lock:
+            if self._read((name,)):  # nobody has asked for it before, so relatives will be wanted too
+                self._obtain({name}, None, whole_families=True)
+            return self._schemas[name]
 
     def pack(self, name: str, operands: dict[str, float]) -> np.ndarray[Any, Any]:
         """The record of one operation: `operands` by the names in the kernel's signature, all of them."""
-        schema = self.operands[name]
+        schema = self.schema(name)
         if operands.keys() != {operand for operand, _ in schema}:
             raise TypeError(f"{name} takes {[operand for operand, _ in schema]}, not {sorted(operands)}")
         record = np.zeros(OP_BYTES // 8, np.int64)
@@ -115,36 +121,63 @@ class KernelLibrary:
         record = self.pack(name, operands)
         self.function(name)(record.ctypes.data, chunk, scratch)
 
+    def _obtain(self, names: set[str], progress: Progress | None, *, whole_families: bool) -> None:
+        _log.info("%d kernels for %s are not built yet", len(names), self.tier.name)
+        if len(self._roots) == 1 and (root := _writable_cache_root()) != self._roots[0]:
+            self._roots.append(root)
+        root = self._roots[-1]
+        with _locked(root / "lock"):
+            missing = self._read(names)  # another process may have built them while we waited
+            if missing:
+                _build(self.tier, root / self._name, missing, progress, whole_families=whole_families)
+                missing = self._read(missing)
+        if missing:
+            raise KernelBuildError(
+                f"The kernels {', '.join(sorted(missing))} were compiled, but cannot be read in {root}. "
+                "Look whether the disk is full, delete that folder and start again."
+            )
+
+    def _read(self, names: Iterable[str]) -> set[str]:
+        """Take those of the kernels that are not here from the cache. Returns what it has not, or only damaged."""
+        missing = {name for name in names if name not in self._schemas}
+        for root in self._roots if missing else ():
+            folder = root / self._name
+            try:
+                index = read_index(folder)
+                for name in sorted(missing & index.keys()):
+                    entry = index[name]
+                    self._objects[name] = entry["symbol"], _read_object(folder, name, entry["sha256"])
+                    self._schemas[name] = tuple((operand, kind) for operand, kind in entry["operands"])
+                    missing.remove(name)
+            except OSError:
+                pass  # there is none yet, or a part of it is gone
+            except KernelBuildError as damaged:
+                _log.warning("%s It is built again.", damaged)
+        return missing
+
+    def _link(self, name: str) -> None:
+        symbol, object_code = self._objects[name]
+        # one engine an object: objects from different build processes may use the same inner names
+        target = llvm.Target.from_default_triple().create_target_machine()
+        code = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
+        code.add_object_file(llvm.ObjectFileRef.from_data(object_code))
+        code.finalize_object()
+        address = code.get_function_address(symbol)
+        if not address:
+            raise KernelBuildError(
+                f"The kernel {name} has no code in {self._roots[-1] / self._name}. Delete that folder and start again."
+            )
+        self._code.append(code)
+        self._addresses[name] = address
+        del self._objects[name]
+
 
 _loaded: dict[str, KernelLibrary] = {}
 
 
-def load_library(tier: Tier, progress: Progress | None = None) -> KernelLibrary:
-    """The kernels of `tier`, compiled now if this machine has not done so before (`progress`: kernel name, fraction).
-
-    Raises KernelBuildError when they cannot be compiled or loaded.
-    """
-    if tier.name not in _loaded:
-        _loaded[tier.name] = _load_or_build(tier, progress)
-    return _loaded[tier.name]
-
-
-def _load_or_build(tier: Tier, progress: Progress | None) -> KernelLibrary:
-    name = _folder_name(tier)
-    try:
-        return KernelLibrary(tier, cache_root() / name)  # it need not be writable
-    except OSError:
-        _log.info("kernels for %s are not built yet", tier.name)
-    except KernelBuildError as damaged:
-        _log.warning("%s They are built again.", damaged)
-    root = _writable_cache_root()
-    folder = root / name
-    with _locked(root / "lock"):
-        try:
-            return KernelLibrary(tier, folder)  # another process may have built them while we waited
-        except (FileNotFoundError, KernelBuildError):
-            _build(tier, folder, progress)
-    return KernelLibrary(tier, folder)
+def load_library(tier: Tier) -> KernelLibrary:
+    """The kernels of `tier`, the same object each time."""
+    return _loaded.setdefault(tier.name, _loaded.get(tier.name) or KernelLibrary(tier))
 
 
 def cache_root() -> Path:
@@ -187,11 +220,15 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
-def _read_index(folder: Path) -> dict[str, Any]:
+def read_index(folder: Path) -> dict[str, dict[str, Any]]:
+    """What is in a folder of kernels: of each its symbol, operands, and digests of its object and of its sources.
+
+    Raises OSError if there is no such folder, KernelBuildError if the index is damaged.
+    """
     content = (folder / "index.json").read_bytes()
     try:
-        index: dict[str, Any] = json.loads(content)
-        complete = "walk" in index and all(entry.keys() >= _ENTRY_KEYS for entry in index.values())
+        index: dict[str, dict[str, Any]] = json.loads(content)
+        complete = all(entry.keys() >= _ENTRY_KEYS for entry in index.values())
     except (ValueError, TypeError, AttributeError) as error:
         raise KernelBuildError(f"The kernel index in {folder} is damaged ({error}).") from None
     if not complete:
@@ -206,11 +243,19 @@ def _read_object(folder: Path, name: str, sha256: str) -> bytes:
     return code
 
 
-def _build(tier: Tier, folder: Path, progress: Progress | None) -> None:
-    """Compile in as many processes as there are cores, into a temporary folder that is then moved into place whole."""
-    n_parts = min(4, os.cpu_count() or 1)
+def _build(
+    tier: Tier, folder: Path, names: Collection[str], progress: Progress | None, *, whole_families: bool
+) -> None:
+    """Compile in as many processes as there are cores, into a temporary folder whose files are then moved to `folder`.
+
+    The caller holds the lock of the cache.
+    """
+    n_parts = min(4, os.cpu_count() or 1, 4 if whole_families else len(names))
+    for left_behind in folder.parent.glob("building-*"):
+        shutil.rmtree(left_behind, ignore_errors=True)
     building = Path(tempfile.mkdtemp(prefix="building-", dir=folder.parent))
-    command = [sys.executable, "-m", "engine.kernels.build", tier.name, str(building)]
+    how = "families" if whole_families else "kernels"
+    command = [sys.executable, "-m", "engine.kernels.build", tier.name, str(building), how, *sorted(names)]
     errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the processes, below)
     project = _SOURCES.parent.parent
     queue, queue_end = os.pipe()
@@ -228,19 +273,28 @@ def _build(tier: Tier, folder: Path, progress: Progress | None) -> None:
             errors.seek(0)
             last_lines = errors.read().decode(errors="replace").strip()[-2000:]
             raise KernelBuildError(f"The kernels could not be compiled for {tier.name}:\n{last_lines}")
-        index: dict[str, Any] = {}
-        for part_index in building.glob("index.*.json"):
-            index |= json.loads(part_index.read_text(encoding="utf-8"))
-            part_index.unlink()
-        (building / "index.json").write_text(json.dumps(index), encoding="utf-8")
-        shutil.rmtree(folder, ignore_errors=True)
-        building.rename(folder)
+        _take_over(building, folder)
     finally:
         for part in parts:
             part.kill()
             part.wait()
         errors.close()
         shutil.rmtree(building, ignore_errors=True)
+
+
+def _take_over(building: Path, folder: Path) -> None:
+    """Move what was built into the folder; the index names nothing before it is there whole."""
+    folder.mkdir(exist_ok=True)
+    try:
+        index = read_index(folder)
+    except (OSError, KernelBuildError):
+        index = {}
+    for part_index in building.glob("index.*.json"):
+        index |= json.loads(part_index.read_text(encoding="utf-8"))
+    for code in building.glob("*.o"):
+        code.replace(folder / code.name)
+    (building / "index.json").write_text(json.dumps(index), encoding="utf-8")
+    (building / "index.json").replace(folder / "index.json")
 
 
 def _report(parts: list[subprocess.Popen[str]], progress: Progress | None) -> None:

@@ -18,6 +18,7 @@ from engine.tokenizer.special import SpecialTokens
 from engine.tokenizer.stream import StreamDecoder
 from engine.tokenizer.vocabulary import TokenKind, Vocabulary, number_array, strings, token_id_under
 
+KERNELS = ("index_tokens", "index_merges", "merge_words", "cut_words")
 MODEL_KEY = "tokenizer.ggml.model"
 SCORES_KEY = "tokenizer.ggml.scores"
 
@@ -227,7 +228,9 @@ class Tokenizer:
 
 
 def _ready(library: KernelLibrary | None) -> KernelLibrary:
-    return load_library(choose_tier()) if library is None else library
+    library = library or load_library(choose_tier())
+    library.require(KERNELS)
+    return library
 
 
 def _check_unicode(text: str) -> None:

@@ -32,4 +32,6 @@ def open_small(name: str, **changes: Any) -> Engine:
 
 
 def open_model(name: str, **changes: Any) -> Model:
-    return Model(model_path(name), small_config(**changes), load_library(choose_tier()))
+    model = Model(model_path(name), small_config(**changes), load_library(choose_tier()))
+    model.wait_until_loaded()
+    return model

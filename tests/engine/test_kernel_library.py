@@ -1,6 +1,6 @@
-"""Compiled kernels in the cache: damage is noticed and repaired, one process builds for all, progress ends at 1.
+"""Compiled kernels in the cache: built when needed, damage repaired, one process builds for all, progress ends at 1.
 
-Compiling takes half a minute, so here "building" copies what has been built already; the rest is the real thing.
+Compiling takes long, so here "building" copies what has been built already; the rest is the real thing.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,8 @@ from engine.kernels.library import CACHE_VARIABLE, KernelLibrary, load_library
 from engine.kernels.tiers import ISA_VARIABLE, TIERS, Tier, choose_tier
 from tests.support.program import ROOT
 
+SOME = ("add", "rms_norm", "walk")
+
 
 @pytest.fixture(scope="module")
 def tier() -> Tier:
@@ -31,25 +34,45 @@ def tier() -> Tier:
 
 @pytest.fixture(scope="module")
 def built(tier: Tier, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the folder in which this tier's kernels are."""
-    load_library(tier)
-    folder = library.cache_root() / library._folder_name(tier)
-    return Path(shutil.copytree(folder, tmp_path_factory.mktemp("built") / folder.name))
+    """A folder with the kernels SOME of this tier."""
+    load_library(tier).require(SOME)
+    cached = library.cache_root() / library._folder_name(tier)
+    folder = tmp_path_factory.mktemp("built") / cached.name
+    folder.mkdir()
+    index = {name: entry for name, entry in library.read_index(cached).items() if name in SOME}
+    (folder / "index.json").write_text(json.dumps(index), encoding="utf-8")
+    for name in index:
+        shutil.copy(cached / f"{name}.o", folder)
+    return folder
+
+
+@dataclass
+class Build:
+    """What was asked to be built, and where."""
+
+    folder: Path
+    names: set[str]
+    whole_families: bool
 
 
 @pytest.fixture
-def builds(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """An empty cache folder, and the folders that were built in it."""
+def builds(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Build]:
+    """An empty cache folder, and what was built in it."""
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
-    folders: list[Path] = []
+    builds: list[Build] = []
 
-    def build(_tier: Tier, folder: Path, _progress: object) -> None:
-        folders.append(folder)
-        shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(built, folder)
+    def build(_tier: Tier, folder: Path, names: set[str], _progress: object, *, whole_families: bool) -> None:
+        builds.append(Build(folder, set(names), whole_families))
+        index = library.read_index(built)
+        building = tmp_path / f"building-{len(builds)}"
+        building.mkdir()
+        for name in names:
+            shutil.copy(built / f"{name}.o", building)
+        (building / "index.0.json").write_text(json.dumps({name: index[name] for name in names}), encoding="utf-8")
+        library._take_over(building, folder)
 
     monkeypatch.setattr(library, "_build", build)
-    return folders
+    return builds
 
 
 def works(kernels: KernelLibrary) -> bool:
@@ -59,10 +82,31 @@ def works(kernels: KernelLibrary) -> bool:
     return bool((x == 3).all())
 
 
-def test_kernels_are_built_once_and_then_found(tier: Tier, builds: list[Path]) -> None:
-    assert works(library._load_or_build(tier, None))
-    assert works(library._load_or_build(tier, None))
-    assert len(builds) == 1
+def opened(tier: Tier) -> KernelLibrary:
+    """The library with SOME of its kernels, as a process that starts now has it."""
+    kernels = KernelLibrary(tier)
+    kernels.require(SOME)
+    return kernels
+
+
+def test_kernels_are_built_once_and_then_found(tier: Tier, builds: list[Build]) -> None:
+    assert works(opened(tier))
+    assert works(opened(tier))
+    assert [build.names for build in builds] == [set(SOME)]
+
+
+def test_only_what_is_needed_and_not_there_is_built(tier: Tier, builds: list[Build]) -> None:
+    KernelLibrary(tier).require(["add"])
+    kernels = KernelLibrary(tier)
+    kernels.require(["walk", "add"])
+    kernels.require(["walk", "add"])
+    assert works(kernels)
+    assert [(build.names, build.whole_families) for build in builds] == [({"add"}, False), ({"walk"}, False)]
+
+
+def test_a_kernel_that_nobody_required_is_built_with_its_family(tier: Tier, builds: list[Build]) -> None:
+    assert works(KernelLibrary(tier))
+    assert [(build.names, build.whole_families) for build in builds] == [({"add"}, True)]
 
 
 def flip_last_byte(path: Path) -> None:
@@ -82,52 +126,59 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
     "index of another form": lambda folder: (folder / "index.json").write_text("[1, 2]"),
     "index without kernels": lambda folder: (folder / "index.json").write_text("{}"),
     "index without checksums": lambda folder: (folder / "index.json").write_text('{"walk": {"symbol": "walk"}}'),
+    "missing folder": shutil.rmtree,
     "missing index": lambda folder: (folder / "index.json").unlink(),
 }
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_damage_is_noticed_and_repaired(tier: Tier, builds: list[Path], damage: str) -> None:
-    library._load_or_build(tier, None)
-    DAMAGE[damage](builds[0])
-    assert works(library._load_or_build(tier, None))
+def test_damage_is_noticed_and_repaired(tier: Tier, builds: list[Build], damage: str) -> None:
+    opened(tier)
+    DAMAGE[damage](builds[0].folder)
+    assert works(opened(tier))
     assert len(builds) == 2
-    assert works(library._load_or_build(tier, None))
+    assert works(opened(tier))
     assert len(builds) == 2
 
 
-def test_a_kernel_whose_code_is_not_in_its_object_is_refused(tier: Tier, built: Path, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(built, tmp_path / "kernels"))
-    index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+def test_a_kernel_whose_code_is_not_in_its_object_is_refused(tier: Tier, builds: list[Build]) -> None:
+    opened(tier)
+    path = builds[0].folder / "index.json"
+    index = json.loads(path.read_text(encoding="utf-8"))
     index["add"]["symbol"] = "nowhere"
-    (folder / "index.json").write_text(json.dumps(index), encoding="utf-8")
-    kernels = KernelLibrary(tier, folder)
+    path.write_text(json.dumps(index), encoding="utf-8")
     with pytest.raises(KernelBuildError, match="add has no code"):
-        works(kernels)
+        works(opened(tier))
 
 
 def test_a_cache_that_cannot_be_written_is_replaced_for_this_run(
-    tier: Tier, builds: list[Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    tier: Tier, builds: list[Build], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "file" / "cache"))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    assert works(library._load_or_build(tier, None))
-    assert builds[0].parent.parent == tmp_path
+    assert works(opened(tier))
+    assert builds[0].folder.parent.parent == tmp_path
     assert (tmp_path / "file").read_text() == "in the way"
 
 
-def test_a_cache_that_can_only_be_read_is_used(
-    tier: Tier, builds: list[Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_a_cache_that_can_only_be_read_is_used_and_added_to_elsewhere(
+    tier: Tier, builds: list[Build], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    library._load_or_build(tier, None)
+    KernelLibrary(tier).require(["add"])
 
     def refuse(**_: object) -> None:
         raise PermissionError("read-only file system")
 
     monkeypatch.setattr("tempfile.TemporaryFile", refuse)
-    assert works(library._load_or_build(tier, None))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    kernels = KernelLibrary(tier)
+    assert works(kernels)
     assert len(builds) == 1
+    kernels.require(["walk"])
+    kernels.require(SOME)
+    assert [build.names for build in builds[1:]] == [{"walk"}, {"rms_norm"}]
+    assert {build.folder.parent.parent for build in builds[1:]} == {tmp_path}
 
 
 TWO_AT_ONCE = """
@@ -138,14 +189,16 @@ from engine.kernels.tiers import choose_tier
 
 built, log = Path(sys.argv[1]), Path(sys.argv[2])
 
-def build(tier, folder, progress):
+def build(tier, folder, names, progress, whole_families):
     with log.open("a") as lines:
         lines.write("built\\n")
     time.sleep(1)
     shutil.copytree(built, folder)
 
 library._build = build
-print(len(library._load_or_build(choose_tier(), None).operands))
+kernels = library.KernelLibrary(choose_tier())
+kernels.require(["add", "walk"])
+print(len(kernels.schema("add")))
 """
 
 
@@ -157,7 +210,7 @@ def test_two_processes_at_once_build_once(built: Path, tmp_path: Path) -> None:
         subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)
     ]
     counts = [int(process.communicate(timeout=60)[0]) for process in processes]
-    assert counts[0] == counts[1] > 20
+    assert counts[0] == counts[1] > 3
     assert log.read_text() == "built\n"
 
 
@@ -197,6 +250,11 @@ def test_a_tier_that_this_cpu_lacks_is_refused_with_what_is_missing(monkeypatch:
     assert choose_tier() is TIERS["generic"]
 
 
+def test_a_kernel_that_does_not_exist_is_refused_by_name(tier: Tier) -> None:
+    with pytest.raises(KernelBuildError, match="no kernels called ad, subtract"):
+        load_library(tier).require(["ad", "subtract"])
+
+
 def test_an_update_compiles_only_what_has_changed(
     tier: Tier, built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,11 +268,17 @@ def test_an_update_compiles_only_what_has_changed(
     index["add"]["sources"] = "those of another version"
     index["rms_norm"]["symbol"] = "damaged"
     (earlier / "index.json").write_text(json.dumps(index), encoding="utf-8")
+    (tmp_path / "building-left").mkdir()
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+    seen: list[tuple[str, float]] = []
 
-    kernels = library._load_or_build(tier, None)
+    kernels = KernelLibrary(tier)
+    kernels.require(SOME, lambda name, fraction: seen.append((name, fraction)))
 
     assert works(kernels)
+    assert {name for name, _ in seen} == set(SOME)
+    assert seen[-1][1] == 1.0
     now = tmp_path / library._folder_name(tier)
     anew = {name for name in index if (now / f"{name}.o").stat().st_size < (earlier / f"{name}.o").stat().st_size}
     assert anew == {"add", "rms_norm"}
+    assert not list(tmp_path.glob("building-*"))

@@ -22,8 +22,6 @@ from app.library import Library
 from app.model_details import memory_fit
 from app.settings import SettingsFile
 from engine import EngineConfig
-from engine.kernels.library import load_library
-from engine.kernels.tiers import choose_tier
 from ui.chat.drafts import Drafts
 from ui.main_window import MainWindow, Services
 from ui.management import CONVERT, MODELS
@@ -34,12 +32,6 @@ from ui.navigation import CHAT
 
 FIXTURES = Path(__file__).resolve().parents[1] / "data" / "fixtures"
 Run = Callable[[Coroutine[Any, Any, None]], None]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def kernels() -> None:
-    """Built beforehand, if this machine has none yet: no test waits for them in the middle."""
-    load_library(choose_tier())
 
 
 @pytest.fixture
