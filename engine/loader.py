@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import chain
 
+from engine.kernels.layout import GROUP
 from engine.kernels.library import KernelLibrary
 from engine.memory import give_back
 from engine.models.weights import Packing
@@ -25,7 +28,7 @@ class Loader:
         """Pack all of `packings`; `progress` gets the fraction done, now and then, and 1 at the end."""
         total = sum(packing.source_bytes for packing in packings)
         waiting, done, n_bytes = list[Packing](), 0, 0
-        for packing in packings:
+        for packing in chain.from_iterable(map(_pieces, packings)):
             waiting.append(packing)
             n_bytes += packing.source_bytes
             if n_bytes >= _RUN_BYTES:
@@ -59,3 +62,18 @@ class Loader:
         self._team.run(plan)
         for packing in packings:
             give_back(packing.source, packing.source_bytes)
+
+
+def _pieces(packing: Packing) -> Iterator[Packing]:
+    """A large matrix in parts of whole groups."""
+    matrix = packing.matrix
+    n_groups = max(_RUN_BYTES // (GROUP * packing.row_bytes), 1)
+    for first in range(0, matrix.n_groups, n_groups):
+        n_rows = min(GROUP * n_groups, matrix.n_rows - GROUP * first)
+        yield Packing(
+            replace(matrix, n_rows=n_rows),
+            packing.source + packing.row_bytes * GROUP * first,
+            packing.row_bytes * n_rows,
+            packing.row_bytes,
+            packing.target + matrix.group_bytes * first,
+        )

@@ -18,7 +18,8 @@ from engine.errors import OutOfMemoryPlanError
 _ALIGNMENT = 64
 _PAGE_BYTES = mmap.PAGESIZE
 _HUGE_PAGE_BYTES = 2 << 20
-_OWN_MAPPING_BYTES = 1 << 20  # smaller buffers share a mapping
+# Smaller buffers share mappings, one behind the other: huge pages are not to be left half empty at each one's end.
+_OWN_MAPPING_BYTES, _SHARED_MAPPING_BYTES = 16 << 20, 64 << 20
 _MAP_HUGETLB = 0x40000
 _MADV_HUGEPAGE, _MADV_DONTNEED = 14, 4
 _KEPT_FREE_BYTES = 256 << 20  # what a plan leaves to the rest of the system
@@ -68,6 +69,7 @@ class Memory:
         self._bytes_by_kind: Counter[str] = Counter()
         self._bytes_by_page: Counter[str] = Counter()
         self._shared_next = self._shared_end = 0
+        self._shared_pages = ""  # the kind of pages of the mapping that is shared now
         self._made_up = 1 << 40
         self._refusal: OutOfMemoryPlanError | None = None
         self._fills: list[Callable[[], None]] = []
@@ -77,12 +79,15 @@ class Memory:
         n_bytes = -(-max(n_bytes, 1) // _ALIGNMENT) * _ALIGNMENT
         self._bytes_by_kind[kind] += n_bytes
         if n_bytes >= _OWN_MAPPING_BYTES:
-            address = self._map(n_bytes)
+            address, page_kind = self._map(n_bytes)
         else:
             if self._shared_end - self._shared_next < n_bytes:
-                self._shared_next = self._map(_HUGE_PAGE_BYTES)
-                self._shared_end = self._shared_next + _HUGE_PAGE_BYTES
-            address, self._shared_next = self._shared_next, self._shared_next + n_bytes
+                self._shared_next, self._shared_pages = self._map(_SHARED_MAPPING_BYTES)
+                self._shared_end = self._shared_next + _SHARED_MAPPING_BYTES
+            address, page_kind = self._shared_next, self._shared_pages
+            self._shared_next += n_bytes
+        if page_kind:
+            self._bytes_by_page[page_kind] += n_bytes
         self._note(address, n_bytes, writable=True)
         return Buffer(name, address, n_bytes)
 
@@ -130,7 +135,8 @@ class Memory:
         self._ends.clear()
         self._writable.clear()
 
-    def _map(self, n_bytes: int) -> int:
+    def _map(self, n_bytes: int) -> tuple[int, str]:
+        """The address of a new mapping, and the kind of its pages: "" where it is made up."""
         if self._measure_only or self._refusal:
             return self._make_up(n_bytes)
         try:
@@ -138,15 +144,14 @@ class Memory:
         except OutOfMemoryPlanError as refusal:
             self._refusal = refusal  # the plan is made to its end, so that `commit` can say what all of it takes
             return self._make_up(n_bytes)
-        self._bytes_by_page[page_kind] += n_bytes
         array = np.frombuffer(mapping, np.uint8)
         self._mappings.append(array)
-        return _aligned(array.ctypes.data)
+        return _aligned(array.ctypes.data), page_kind
 
-    def _make_up(self, n_bytes: int) -> int:
+    def _make_up(self, n_bytes: int) -> tuple[int, str]:
         address = self._made_up
         self._made_up += -(-n_bytes // _HUGE_PAGE_BYTES) * _HUGE_PAGE_BYTES
-        return address
+        return address, ""
 
 
 def _aligned(address: int) -> int:

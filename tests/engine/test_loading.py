@@ -68,6 +68,18 @@ def test_logits_are_the_same_however_early_they_are_asked_for(name: str) -> None
         assert (engine.logits(PROMPT) == early).all()
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_weights_packed_in_small_parts_are_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_small(name) as engine:
+        whole = engine.logits(PROMPT)
+    monkeypatch.setattr("engine.loader._RUN_BYTES", 3000)
+    seen: list[float] = []
+    with open_small(name) as engine:
+        engine.load(lambda _phase, fraction: seen.append(fraction))
+        assert (engine.logits(PROMPT) == whole).all()
+    assert seen[-1] == 1.0
+
+
 def test_what_goes_wrong_while_packing_is_told_to_whoever_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any) -> None:
         raise MemoryError("no room")

@@ -27,10 +27,20 @@ HUGE = 2 << 20
 
 def test_large_buffers_begin_on_a_huge_page_and_small_ones_on_a_cache_line() -> None:
     memory = Memory()
-    for n_bytes in (1 << 20, HUGE, HUGE + 1, 5 * HUGE + 64):
+    for n_bytes in (8 * HUGE, 8 * HUGE + 1, 19 * HUGE + 64):
         assert memory.allocate("large", n_bytes, "kv").address % HUGE == 0
     for n_bytes in (1, 63, 64, 65, 1000):
         assert memory.allocate("small", n_bytes, "buffers").address % 64 == 0
+    memory.close()
+
+
+def test_buffers_that_share_a_mapping_leave_no_room_between_them() -> None:
+    memory = Memory()
+    first = memory.allocate("a", 3 << 20, "weights")
+    second = memory.allocate("b", 100, "buffers")
+    third = memory.allocate("c", 5 << 20, "weights")
+    assert (second.address, third.address) == (first.address + first.n_bytes, second.address + second.n_bytes)
+    assert sum(memory.plan().page_kinds.values()) == first.n_bytes + second.n_bytes + third.n_bytes
     memory.close()
 
 
@@ -102,7 +112,7 @@ def test_the_plan_measured_before_opening_is_what_is_then_taken(name: str, chang
     for kind in ("weights_bytes", "expert_bytes", "kv_bytes", "buffer_bytes"):
         assert getattr(taken, kind) == getattr(measured.plan(), kind), kind
     assert taken.total_bytes == measured.plan().total_bytes > 0
-    assert sum(taken.page_kinds.values()) >= HUGE
+    assert sum(taken.page_kinds.values()) == taken.total_bytes
     assert not measured.plan().page_kinds  # nothing was allocated
 
 
