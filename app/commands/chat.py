@@ -22,7 +22,7 @@ from engine.errors import ColibriError, InvalidRequestError
 if TYPE_CHECKING:
     from engine import Engine, EngineConfig
 
-_PHASES = {"kernels": "Compiling kernels for this CPU (first start only)", "weights": "Reading weights"}
+_PHASES = {"kernels": "Compiling kernels for this CPU (once)", "weights": "Reading weights"}
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

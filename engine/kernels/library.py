@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import ctypes
-import ctypes.util
 import fcntl
 import hashlib
 import json
@@ -22,12 +21,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import llvmlite.binding as llvm
 import numpy as np
 import platformdirs
 
 from engine.errors import KernelBuildError
-from engine.kernels.layout import C_SYMBOLS, OP_BYTES, OPERANDS_OFFSET
+from engine.kernels.layout import OP_BYTES, OPERANDS_OFFSET
+from engine.kernels.linking import Linker
 from engine.kernels.tiers import Tier
 
 CACHE_VARIABLE = "COLIBRI_KERNEL_CACHE"
@@ -37,7 +36,6 @@ Operands = tuple[tuple[str, str], ...]
 _QUEUE = bytes(range(256))  # numbers of work for the build processes (see build.py): more than there are groups
 
 _log = logging.getLogger(__name__)
-_C_LIBRARY = ctypes.CDLL(ctypes.util.find_library("m") or None)  # libm, and through it libc
 _SOURCES = Path(__file__).parent
 _DATA_SOURCES = [_SOURCES.parent / "gguf" / name for name in ("codebooks.py", "expansions/tables.py")]  # in kernels too
 _ENTRY_KEYS = {"symbol", "sha256", "operands"}
@@ -58,11 +56,7 @@ class KernelLibrary:
         self._schemas: dict[str, Operands] = {}
         self._objects: dict[str, tuple[str, bytes]] = {}  # symbol and object code, of kernels not linked yet
         self._addresses: dict[str, int] = {}
-        self._code: list[llvm.ExecutionEngine] = []
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
-        for symbol in C_SYMBOLS:
-            llvm.add_symbol(symbol, ctypes.cast(getattr(_C_LIBRARY, symbol), ctypes.c_void_p).value)
+        self._linker = Linker()
 
     def require(self, names: Iterable[str], progress: Progress | None = None) -> None:
         """Have these kernels at hand: read from the cache, or compiled now (`progress`: kernel name, fraction).
@@ -157,17 +151,16 @@ class KernelLibrary:
 
     def _link(self, name: str) -> None:
         symbol, object_code = self._objects[name]
-        # one engine an object: objects from different build processes may use the same inner names
-        target = llvm.Target.from_default_triple().create_target_machine()
-        code = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
-        code.add_object_file(llvm.ObjectFileRef.from_data(object_code))
-        code.finalize_object()
-        address = code.get_function_address(symbol)
+        try:
+            address = self._linker.link(symbol, object_code)
+        except OSError as error:
+            raise KernelBuildError(
+                f"The kernel {name} cannot be run: {error}. Run `colibri doctor`: it tells what forbids this."
+            ) from error
         if not address:
             raise KernelBuildError(
                 f"The kernel {name} has no code in {self._roots[-1] / self._name}. Delete that folder and start again."
             )
-        self._code.append(code)
         self._addresses[name] = address
         del self._objects[name]
 
@@ -261,6 +254,8 @@ def _build(
     queue, queue_end = os.pipe()
     os.write(queue_end, _QUEUE)
     os.close(queue_end)
+    if progress is not None:
+        progress(min(names), 0.0)
     parts = [
         # from the project's folder, so that it is these sources which are compiled
         subprocess.Popen(command, cwd=project, stdin=queue, stdout=subprocess.PIPE, stderr=errors, text=True)
