@@ -11,14 +11,12 @@ from pathlib import Path
 from app.calibration import calibrated
 from app.jobs import Job
 from app.proving import prove
-from app.target_errors import TargetError, check_folder, is_there, not_written
+from app.target_errors import SPARE_BYTES, TargetError, check_folder, is_there, nearest_folder, not_written
 from app.verification import Verification, verify
 from engine.convert import ConversionOptions, ConversionPlan, Mixture, is_model_file, planned, write_gguf
 from engine.convert.proof import Proof
 from engine.convert.quantise import prepare
 from engine.gguf import TensorType
-
-SPARE_BYTES = 50 << 20  # what must stay free on the disk, the file's header included
 
 _PART = re.compile(r"-\d{5}-of-\d{5}$")  # of a split file's name
 
@@ -101,17 +99,17 @@ def _verified(job: Job, plan: ConversionPlan, path: Path) -> Verification:
         raise
 
 
-def nearest_folder(target: Path) -> Path:
-    """The folder in which `target` lies, or the nearest one above it that exists."""
-    return next(parent for parent in target.absolute().parents if parent.is_dir())
+def file_stem(source: Path) -> str:
+    """What a model file is called without its type and part: `Qwen3-30B-A3B` for `Qwen3-30B-A3B-BF16.gguf`."""
+    stem = _PART.sub("", source.stem)
+    kinds = "|".join(re.escape(kind.name) for kind in (*Mixture, TensorType.F32, TensorType.F16, TensorType.BF16))
+    return re.sub(f"[-.]({kinds})$", "", stem, flags=re.IGNORECASE)
 
 
 def default_target(source: Path, plan: ConversionPlan) -> Path:
     """`Qwen3-30B-A3B-BF16.gguf` in the present folder, for a folder of that name or a file of it in another type."""
     if is_model_file(source):
-        stem = _PART.sub("", source.stem)
-        kinds = "|".join(re.escape(kind.name) for kind in (*Mixture, TensorType.F32, TensorType.F16, TensorType.BF16))
-        return Path(f"{re.sub(f'[-.]({kinds})$', '', stem, flags=re.IGNORECASE)}-{plan.kind}.gguf")
+        return Path(f"{file_stem(source)}-{plan.kind}.gguf")
     folder = source if source.is_dir() else source.parent
     return Path(f"{folder.resolve().name}-{plan.kind}.gguf")
 

@@ -3,28 +3,41 @@
 from __future__ import annotations
 
 import math
-import shutil
 import tempfile
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from app import paths
-from app.conversion import SPARE_BYTES, nearest_folder
+from app.conversion import file_stem
 from app.file_types import FILE_TYPES, FileType, preferred
 from app.model_details import MemoryFit, memory_fit
 from app.model_places import checkpoint_name
+from app.speed_forecast import forecast_of
+from app.target_errors import SPARE_BYTES
 from engine import EngineConfig
-from engine.convert import Checkpoint, ConversionOptions, ConversionPlan, plan_conversion
+from engine.convert import Checkpoint, ConversionOptions, ConversionPlan, is_model_file, plan_conversion, planned
 from engine.convert.write import outline
 from engine.errors import ColibriError
+from engine.gguf import GGUFReader
 
 _ENDING = ".gguf"
 
 
+class Doubt(StrEnum):
+    """What the user should know before converting."""
+
+    NO_CHAT_TEMPLATE = "no-chat-template"
+    NO_LICENCE = "no-licence"
+    QUANTISED = "quantised"  # what that lost stays lost
+
+
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """A checkpoint that can be converted; None where it says nothing. `type_key`: the kind nearest to it."""
+    """A model that can be converted; None where it says nothing. `type_key`: the kind nearest to it."""
 
     source: Path
     name: str
@@ -40,6 +53,8 @@ class Examination:
     context_length: int | None
     licence: str | None
     type_key: str
+    doubts: tuple[Doubt, ...] = ()
+    is_model_file: bool = False  # a GGUF file already
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +66,7 @@ class Outlook:
     n_parameters: int
     memory: MemoryFit | None
     problem: str = ""
+    tokens_per_second: float | None = None  # a forecast
 
     @property
     def bits_per_weight(self) -> float:
@@ -58,41 +74,73 @@ class Outlook:
 
 
 def examine(source: Path) -> Examination:
-    """Check a checkpoint as its conversion would. Reads headers and tokenizer files, no weights.
+    """Check a checkpoint or GGUF file as its conversion would. Reads headers and tokenizer files, no weights.
 
     Raises ColibriError for what is damaged, unknown, or contradicts itself.
     """
+    if is_model_file(source):
+        with GGUFReader.open(source) as reader, planned(source) as plan:
+            by_type = _bytes_by_type((tensor.type.name, tensor.n_bytes) for tensor in reader.tensors.values())
+            return _examined(plan, source, source.stem, by_type, is_model_file=True)
     with Checkpoint.open(source) as checkpoint:
         plan = plan_conversion(checkpoint)
-        by_type: dict[str, int] = {}
-        for tensor in checkpoint.tensors.values():
-            by_type[tensor.dtype] = by_type.get(tensor.dtype, 0) + tensor.n_bytes
-        keys = {name: entry.value for name, entry in plan.metadata.items()}
-        return Examination(
-            source=source,
-            name=checkpoint_name(checkpoint.folder.absolute()),
-            model_name=str(keys["general.name"]),
-            architecture=plan.architecture,
-            source_bytes=sum(by_type.values()),
-            source_types=tuple(sorted(by_type, key=lambda name: -by_type[name])),
-            n_parameters=_n_parameters(plan),
-            n_tensors=len(plan.tensors),
-            n_layers=_integer(keys.get(f"{plan.architecture}.block_count")),
-            n_experts=_integer(keys.get(f"{plan.architecture}.expert_count")),
-            top_k=_integer(keys.get(f"{plan.architecture}.expert_used_count")),
-            context_length=_integer(keys.get(f"{plan.architecture}.context_length")),
-            licence=_text(keys.get("general.license.name")) or _text(keys.get("general.license")),
-            type_key=next((kind.key for kind in FILE_TYPES if kind.type is plan.type), FILE_TYPES[0].key),
-        )
+        by_type = _bytes_by_type((tensor.dtype, tensor.n_bytes) for tensor in checkpoint.tensors.values())
+        return _examined(plan, source, checkpoint_name(checkpoint.folder.absolute()), by_type, is_model_file=False)
 
 
-def outlook(source: Path, kind: FileType, config: EngineConfig, options: ConversionOptions | None = None) -> Outlook:
-    """What a file of `kind` will take on the disk and, by the engine's own plan, in memory. Raises ColibriError."""
-    with Checkpoint.open(source) as checkpoint:
-        plan = plan_conversion(checkpoint, options or kind.options())
+def _bytes_by_type(tensors: Iterable[tuple[str, int]]) -> dict[str, int]:
+    by_type = Counter[str]()
+    for name, n_bytes in tensors:
+        by_type[name] += n_bytes
+    return dict(by_type.most_common())
+
+
+def _examined(
+    plan: ConversionPlan, source: Path, name: str, by_type: dict[str, int], *, is_model_file: bool
+) -> Examination:
+    keys = {key: entry.value for key, entry in plan.metadata.items()}
+    licence = _text(keys.get("general.license.name")) or _text(keys.get("general.license"))
+    doubts = (
+        (Doubt.QUANTISED, bool(plan.quantised_source)),
+        (Doubt.NO_CHAT_TEMPLATE, not _text(keys.get("tokenizer.chat_template"))),
+        (Doubt.NO_LICENCE, licence is None),
+    )
+    return Examination(
+        source=source,
+        name=name,
+        model_name=_text(keys.get("general.name")) or name,
+        architecture=plan.architecture,
+        source_bytes=sum(by_type.values()),
+        source_types=tuple(by_type),
+        n_parameters=_n_parameters(plan),
+        n_tensors=len(plan.tensors),
+        n_layers=_integer(keys.get(f"{plan.architecture}.block_count")),
+        n_experts=_integer(keys.get(f"{plan.architecture}.expert_count")),
+        top_k=_integer(keys.get(f"{plan.architecture}.expert_used_count")),
+        context_length=_integer(keys.get(f"{plan.architecture}.context_length")),
+        licence=licence,
+        type_key=next((kind.key for kind in FILE_TYPES if kind.type is plan.type), FILE_TYPES[0].key),
+        doubts=tuple(doubt for doubt, is_so in doubts if is_so),
+        is_model_file=is_model_file,
+    )
+
+
+def outlook(
+    source: Path,
+    kind: FileType,
+    config: EngineConfig,
+    options: ConversionOptions | None = None,
+    memory_bytes_per_second: float | None = None,
+) -> Outlook:
+    """What a file of `kind` will take on the disk and, by the engine's own plan, in memory. Raises ColibriError.
+
+    memory_bytes_per_second: of this machine, for a forecast of the file's speed.
+    """
+    with planned(source, options or kind.options()) as plan:
         n_parameters = _n_parameters(plan)
+        speed = None if memory_bytes_per_second is None else forecast_of(plan, memory_bytes_per_second)
         try:
-            return Outlook(kind, plan.n_bytes, n_parameters, _memory(plan, config))
+            return Outlook(kind, plan.n_bytes, n_parameters, _memory(plan, config), "", speed)
         except ColibriError as error:
             return Outlook(kind, plan.n_bytes, n_parameters, None, str(error))
 
@@ -111,21 +159,16 @@ def recommended(outlooks: list[Outlook], free_bytes: int) -> str | None:
 
 def proposed_target(source: Path, kind: FileType, folder: Path | None = None) -> Path:
     """`<models folder>/Qwen3-30B-A3B-BF16.gguf`; with a number behind it where that name is taken."""
-    found = source if source.is_dir() else source.parent
-    stem = f"{checkpoint_name(found.absolute()).rpartition('/')[2]}-{kind.name}"
+    if is_model_file(source):
+        stem = f"{file_stem(source)}-{kind.name}"
+    else:
+        found = source if source.is_dir() else source.parent
+        stem = f"{checkpoint_name(found.absolute()).rpartition('/')[2]}-{kind.name}"
     folder = paths.models_dir() if folder is None else folder
     target, number = folder / f"{stem}{_ENDING}", 2
     while target.exists():
         target, number = folder / f"{stem}-{number}{_ENDING}", number + 1
     return target
-
-
-def free_bytes(target: Path) -> int:
-    """Free bytes of the disk that `target` would lie on; 0 where none can be told."""
-    try:
-        return shutil.disk_usage(nearest_folder(target)).free
-    except OSError:
-        return 0
 
 
 def _memory(plan: ConversionPlan, config: EngineConfig) -> MemoryFit:

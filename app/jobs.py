@@ -24,6 +24,7 @@ Listener = Callable[["Job"], None]
 
 _RATE_WINDOW_S = 5.0
 _RATE_SAMPLES = 256
+_MOST_LINES = 2000
 
 
 class JobState(StrEnum):
@@ -60,6 +61,9 @@ class Job:
         self._notifying = False
         self._lock = threading.Lock()
         self._cancel = threading.Event()
+        self.started_s: float | None = None  # on time.monotonic's clock
+        self._lines: deque[str] = deque(maxlen=_MOST_LINES)
+        self._n_lines = 0
         self._samples: deque[tuple[float, float]] = deque(maxlen=_RATE_SAMPLES)  # (seconds, amount) in this phase
 
     # What a progress bar shows.
@@ -98,6 +102,17 @@ class Job:
         """Whether somebody asked the job to stop; it may still be on its way to do so."""
         return self._cancel.is_set()
 
+    @property
+    def seconds_so_far(self) -> float:
+        """Since the job began."""
+        return 0.0 if self.started_s is None else time.monotonic() - self.started_s
+
+    def lines_after(self, n_seen: int) -> tuple[list[str], int]:
+        """The log's lines after the first `n_seen`, as far as they are kept, and how many there were in all."""
+        with self._lock:
+            n_new = min(self._n_lines - n_seen, len(self._lines))
+            return list(self._lines)[len(self._lines) - n_new :], self._n_lines
+
     # What the work calls.
 
     def report(
@@ -114,6 +129,7 @@ class Job:
                 self.phase = phase
                 self._fraction = self.done_bytes = self.total_bytes = None
                 self._samples.clear()
+                self._log(phase)
             if total_bytes is not None:
                 self.total_bytes = total_bytes
             if fraction is not None:
@@ -124,6 +140,16 @@ class Job:
             if amount is not None:
                 self._samples.append((time.monotonic(), amount))
         self._notify()
+
+    def say(self, text: str) -> None:
+        """A line for the log: what was just done, with its figures."""
+        with self._lock:
+            self._log(text)
+        self._notify()
+
+    def _log(self, text: str) -> None:
+        self._lines.append(f"{self.seconds_so_far:8.1f} s  {text}")
+        self._n_lines += 1
 
     def check(self) -> None:
         """Raise JobCancelledError when the job was asked to stop; long work calls this now and then."""
@@ -174,6 +200,7 @@ class Job:
         if self.state is not JobState.WAITING:
             raise RuntimeError(f"{self.name}: a job runs once, and this one is {self.state}")
         self.state = JobState.RUNNING
+        self.started_s = time.monotonic()
         self._notify()
 
     def _end(self, error: BaseException | None) -> None:

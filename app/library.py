@@ -162,4 +162,5 @@ def without(settings: Settings, path: Path) -> Settings:
         default_model="" if settings.default_model == gone else settings.default_model,
         model_path="" if settings.model_path == gone else settings.model_path,
         recent_models=tuple(recent for recent in settings.recent_models if recent != gone),
+        experts_per_token={path: k for path, k in settings.experts_per_token.items() if path != gone},
     )

@@ -15,13 +15,16 @@ from app import starter
 from app.jobs import Job
 from app.model_files import parts_of
 from app.model_places import known_sha256
-from engine.errors import ColibriError
+from engine.errors import ColibriError, UnsupportedModelError
 
 if TYPE_CHECKING:
     from engine import EngineConfig, MemoryPlan
+    from engine.carve import Loss
+    from engine.convert.proof import Proof
 
 _CHUNK_BYTES = 8 << 20
 _OWN_PREFIX = "colibri."
+_SHOWN_APART = ("colibri.proof.", "colibri.carve.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,9 @@ class ModelDetails:
     has_chat_template: bool
     bytes_by_type: Mapping[str, int]
     own_keys: Mapping[str, str] = field(default_factory=dict)
+    proof: Proof | None = None  # beside what it was converted from
+    losses: tuple[Loss, ...] = ()  # of a carved model, by the number of experts
+    can_be_carved: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +76,24 @@ class Checksum:
 
 def read_details(path: Path) -> ModelDetails:
     """What the file's header says. Raises ModelFormatError."""
-    from engine.gguf import GGUFReader  # noqa: PLC0415 - it brings NumPy, which the window's first paint need not wait for
+    from engine.carve import check_dense, losses_of  # noqa: PLC0415 - it brings NumPy, which the window's first paint need not wait for
+    from engine.convert.proof import proof_of  # noqa: PLC0415 - the same
+    from engine.gguf import GGUFReader  # noqa: PLC0415
     from engine.gguf.inspect import describe  # noqa: PLC0415
 
     with GGUFReader.open(path) as reader:
         model = describe(reader)
-    own = {key.name: str(key.value) for key in model.keys if key.name.startswith(_OWN_PREFIX) and key.n_items is None}
+        proof, losses = proof_of(reader.metadata), losses_of(reader.metadata)
+        try:
+            check_dense(reader)
+            can_be_carved = True
+        except UnsupportedModelError:
+            can_be_carved = False
+    own = {
+        key.name: str(key.value)
+        for key in model.keys
+        if key.name.startswith(_OWN_PREFIX) and not key.name.startswith(_SHOWN_APART) and key.n_items is None
+    }
     return ModelDetails(
         paths=tuple(map(Path, model.paths)),
         file_bytes=model.file_bytes,
@@ -89,6 +107,9 @@ def read_details(path: Path) -> ModelDetails:
         has_chat_template=model.has_chat_template,
         bytes_by_type={total.type.name: total.n_bytes for total in model.types},
         own_keys=own,
+        proof=proof,
+        losses=losses,
+        can_be_carved=can_be_carved,
     )
 
 

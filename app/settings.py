@@ -49,6 +49,7 @@ class Settings:
     scan_other_programs: bool = True  # list the models of LM Studio, Ollama and the Hugging Face cache
     recent_models: tuple[str, ...] = ()
     context_length: int = 4096
+    experts_per_token: Mapping[str, int] = field(default_factory=dict)  # by a model's path, where not its own number
     threads: int | None = None  # None: as many as there are physical cores
     system_prompt: str = ""  # for new chats
     thinking: str = ""  # "on" or "off", for models that know these; "": as the model usually does
@@ -173,6 +174,10 @@ def _convert(value: Any, wanted: Any) -> Any:
         return _read(SamplingSettings, {name: item for name, item in value.items() if name in known})
     if isinstance(wanted, types.UnionType):  # X | None
         return None if value is None else _convert(value, typing.get_args(wanted)[0])
+    if typing.get_origin(wanted) is Mapping:
+        if not isinstance(value, dict) or not all(type(item) is int and item > 0 for item in value.values()):
+            raise TypeError
+        return value
     if typing.get_origin(wanted) is tuple:
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise TypeError

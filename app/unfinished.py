@@ -7,10 +7,15 @@ from pathlib import Path
 
 from app.remembered import Remembered
 
+INCLUDED_TEXTS = "included"  # those that come with Colibri
+
 
 @dataclass(frozen=True, slots=True)
 class ConversionRequest:
-    """What the user asked for. `type_key` as in app.file_types; `router` as the command takes it."""
+    """What the user asked for. `type_key` as in app.file_types; `router` as the command takes it.
+
+    `calibration`: INCLUDED_TEXTS, the path of the user's own, or "". `proves`: compare the result with its source.
+    """
 
     source: str
     target: str
@@ -18,6 +23,8 @@ class ConversionRequest:
     router: str = "fp32"
     top_k: int | None = None
     name: str | None = None
+    calibration: str = ""
+    proves: bool = True
 
 
 _remembered = Remembered(ConversionRequest, "conversion.json")

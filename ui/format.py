@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from PySide6.QtCore import QCoreApplication, QLocale
 
 
@@ -24,6 +26,14 @@ def size(n_bytes: int) -> str:
 def rate(tokens_per_second: float) -> str:
     """38.24 -> "38.2 tok/s"."""
     digits = 1 if tokens_per_second < 100 else 0
+    return QCoreApplication.translate("Format", "{rate} tok/s").format(
+        rate=QLocale().toString(tokens_per_second, "f", digits)
+    )
+
+
+def rough_rate(tokens_per_second: float) -> str:
+    """A forecast: "240 tok/s", "3.1 tok/s"."""
+    digits = 1 if tokens_per_second < 10 else 0
     return QCoreApplication.translate("Format", "{rate} tok/s").format(
         rate=QLocale().toString(tokens_per_second, "f", digits)
     )
@@ -63,6 +73,21 @@ def time_left(seconds: float) -> str:
 def decimal(number: float, digits: int = 1) -> str:
     """4.53 -> "4.5", with the language's decimal sign."""
     return QLocale().toString(number, "f", digits)
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """0.953 -> "95.3 %"."""
+    return f"{QLocale().toString(100 * share, 'f', digits)} %"
+
+
+def significant(number: float, digits: int = 2) -> str:
+    """0.01234 -> "0.012"; small numbers keep their first digits, without an exponent where that is readable."""
+    if number == 0:
+        return "0"
+    if number < 1e-5:
+        return f"{number:.0e}"
+    places = max(0, digits - 1 - math.floor(math.log10(number)))
+    return QLocale().toString(number, "f", places)
 
 
 def speed(bytes_per_second: float) -> str:

@@ -19,4 +19,4 @@ def log_probabilities(logits: Floats) -> Floats:
 
 def of_tokens(log_p: Floats, ids: Sequence[int]) -> npt.NDArray[np.float64]:
     """The entries of ids[1:] in log probabilities (n_tokens, n_vocab)."""
-    return np.asarray(log_p[np.arange(len(ids) - 1), np.asarray(ids[1:])], np.float64)
+    return np.asarray(log_p[np.arange(len(ids) - 1), np.asarray(ids[1:], np.int64)], np.float64)

@@ -41,6 +41,334 @@
         </message>
     </context>
     <context>
+        <name>Adviser</name>
+        <message>
+            <source>A part of the model is missing</source>
+            <translation>模型缺少一部分文件</translation>
+        </message>
+        <message>
+            <source>Download the file that is named below into the same folder.</source>
+            <translation>请将下面指出的文件下载到同一文件夹。</translation>
+        </message>
+        <message>
+            <source>A download that was interrupted is the usual reason: let its program complete it.</source>
+            <translation>通常是下载中断所致：请用原来的程序把它下载完整。</translation>
+        </message>
+        <message>
+            <source>A file or folder cannot be read</source>
+            <translation>有文件或文件夹无法读取</translation>
+        </message>
+        <message>
+            <source>Give your user the right to read it, in the file manager&apos;s properties.</source>
+            <translation>请在文件管理器的属性中，授予您的用户读取权限。</translation>
+        </message>
+        <message>
+            <source>Is it on a disk that was unplugged, or on a network that is down? Connect it again.</source>
+            <translation>它是否在已拔出的磁盘或已断开的网络上？请重新连接。</translation>
+        </message>
+        <message>
+            <source>Parts of the model contradict each other</source>
+            <translation>模型的各部分相互矛盾</translation>
+        </message>
+        <message>
+            <source>Download the whole model again, all files in the same version.</source>
+            <translation>请重新下载整个模型，所有文件须为同一版本。</translation>
+        </message>
+        <message>
+            <source>If you changed config.json yourself, undo it: below is the value that does not fit.</source>
+            <translation>如果您改动过 config.json，请改回去：下面指出了不相符的值。</translation>
+        </message>
+        <message>
+            <source>A file is damaged</source>
+            <translation>文件已损坏</translation>
+        </message>
+        <message>
+            <source>Download the file that is named below again.</source>
+            <translation>请重新下载下面指出的文件。</translation>
+        </message>
+        <message>
+            <source>If it is damaged again, check the disk with the system&apos;s own tools.</source>
+            <translation>如果再次损坏，请用系统自带的工具检查磁盘。</translation>
+        </message>
+        <message>
+            <source>This format can run programs, so it is not opened</source>
+            <translation>这种格式可能运行程序，因此不予打开</translation>
+        </message>
+        <message>
+            <source>Get it in safetensors: most models are published so, by others if not by the author.</source>
+            <translation>请获取 safetensors 格式：大多数模型都以此发布，即使不是作者本人，也有他人发布。</translation>
+        </message>
+        <message>
+            <source>If it is your own, save it again with save_pretrained(…, safe_serialization=True).</source>
+            <translation>如果是您自己的模型，请用 save_pretrained(…, safe_serialization=True) 重新保存。</translation>
+        </message>
+        <message>
+            <source>This kind of model is not known here</source>
+            <translation>不认识这种模型</translation>
+        </message>
+        <message>
+            <source>Is there a newer version of Colibri? It may know it.</source>
+            <translation>是否有更新版本的 Colibri？新版本或许支持它。</translation>
+        </message>
+        <message>
+            <source>Otherwise choose a model of another architecture; the message below names the known ones.</source>
+            <translation>否则请选择其他架构的模型；下面的信息列出了支持的架构。</translation>
+        </message>
+        <message>
+            <source>The disk is full</source>
+            <translation>磁盘已满</translation>
+        </message>
+        <message>
+            <source>Free some space, for example in the list of models, and try again.</source>
+            <translation>请腾出一些空间（例如在模型列表中删除模型），然后重试。</translation>
+        </message>
+        <message>
+            <source>Or go back to the plan and choose a smaller kind, or a folder on another disk.</source>
+            <translation>或者返回计划，选择更小的类型，或其他磁盘上的文件夹。</translation>
+        </message>
+        <message>
+            <source>The file cannot be written there</source>
+            <translation>文件无法写入该位置</translation>
+        </message>
+        <message>
+            <source>Go back to the plan and choose another name or another folder.</source>
+            <translation>请返回计划，选择其他名称或文件夹。</translation>
+        </message>
+        <message>
+            <source>Or give your user the right to write to this folder.</source>
+            <translation>或者授予您的用户写入该文件夹的权限。</translation>
+        </message>
+        <message>
+            <source>Another Colibri is writing this file</source>
+            <translation>另一个 Colibri 正在写入此文件</translation>
+        </message>
+        <message>
+            <source>Wait for it to end, or cancel it there, and try again.</source>
+            <translation>请等它结束，或在那边取消，然后重试。</translation>
+        </message>
+        <message>
+            <source>There is too little memory</source>
+            <translation>内存不足</translation>
+        </message>
+        <message>
+            <source>Close other programs, and unload the model in the list of models.</source>
+            <translation>请关闭其他程序，并在模型列表中卸载模型。</translation>
+        </message>
+        <message>
+            <source>Then try again.</source>
+            <translation>然后重试。</translation>
+        </message>
+        <message>
+            <source>These choices do not go together</source>
+            <translation>这些选择不能同时使用</translation>
+        </message>
+        <message>
+            <source>Go back to the plan and change what is named below.</source>
+            <translation>请返回计划，更改下面指出的内容。</translation>
+        </message>
+        <message>
+            <source>It did not work</source>
+            <translation>没有成功</translation>
+        </message>
+        <message>
+            <source>Read the message below; it says what was expected and what was found.</source>
+            <translation>请阅读下面的信息，其中说明了预期的内容和实际的内容。</translation>
+        </message>
+        <message>
+            <source>This is a fault of Colibri</source>
+            <translation>这是 Colibri 的错误</translation>
+        </message>
+        <message>
+            <source>Try again: your files are as they were.</source>
+            <translation>请重试：您的文件没有变化。</translation>
+        </message>
+        <message>
+            <source>If it happens again, report it with the message below; the log has more.</source>
+            <translation>如果再次发生，请附上下面的信息报告；日志中有更多内容。</translation>
+        </message>
+    </context>
+    <context>
+        <name>CalibrationChoice</name>
+        <message>
+            <source>Calibration</source>
+            <translation>校准</translation>
+        </message>
+        <message>
+            <source>On English, Chinese and code (recommended)</source>
+            <translation>用英文、中文和代码（推荐）</translation>
+        </message>
+        <message>
+            <source>On a text of your own</source>
+            <translation>用您自己的文本</translation>
+        </message>
+        <message>
+            <source>None (quicker)</source>
+            <translation>不校准（更快）</translation>
+        </message>
+        <message>
+            <source>Text for calibration</source>
+            <translation>用于校准的文本</translation>
+        </message>
+        <message>
+            <source>A text file in UTF-8; 100 kB are enough</source>
+            <translation>UTF-8 文本文件；100 kB 就足够</translation>
+        </message>
+        <message>
+            <source>Choose…</source>
+            <translation>选择…</translation>
+        </message>
+        <message>
+            <source>Choose a text</source>
+            <translation>选择文本</translation>
+        </message>
+        <message>
+            <source>The model reads them first, so that every expert keeps best what it really uses. It takes some minutes for a large model.</source>
+            <translation>模型会先阅读它们，使每个专家最好地保留真正用到的部分。大模型需要几分钟。</translation>
+        </message>
+        <message>
+            <source>Best of the kind that the model will be used for.</source>
+            <translation>最好是模型将来要处理的那类文本。</translation>
+        </message>
+        <message>
+            <source>All weights count alike: a little less exact, most of all in four bits.</source>
+            <translation>所有权重同等对待：精度略低，四比特时最为明显。</translation>
+        </message>
+    </context>
+    <context>
+        <name>CarvePage</name>
+        <message>
+            <source>Choose</source>
+            <translation>选择</translation>
+        </message>
+        <message>
+            <source>Plan</source>
+            <translation>计划</translation>
+        </message>
+        <message>
+            <source>Measure</source>
+            <translation>测量</translation>
+        </message>
+        <message>
+            <source>Decide</source>
+            <translation>决定</translation>
+        </message>
+        <message>
+            <source>Chat</source>
+            <translation>对话</translation>
+        </message>
+        <message>
+            <source>Read the text, and watch every neuron</source>
+            <translation>阅读文本，观察每个神经元</translation>
+        </message>
+        <message>
+            <source>Cut the networks, and fit the routers</source>
+            <translation>切分网络，拟合路由器</translation>
+        </message>
+        <message>
+            <source>Measure what each number of experts costs</source>
+            <translation>测量每种专家数量的代价</translation>
+        </message>
+        <message>
+            <source>Write the file</source>
+            <translation>写入文件</translation>
+        </message>
+        <message>
+            <source>You can go on chatting meanwhile. If Colibri is closed, it goes on at the next start where it was; nothing stays of a carving that is cancelled.</source>
+            <translation>您可以继续对话。如果关闭 Colibri，下次启动时会从原处继续；取消后不会留下任何文件。</translation>
+        </message>
+        <message>
+            <source>Choose a dense model</source>
+            <translation>选择稠密模型</translation>
+        </message>
+        <message>
+            <source>Models (*.gguf)</source>
+            <translation>模型 (*.gguf)</translation>
+        </message>
+        <message>
+            <source>All files (*)</source>
+            <translation>所有文件 (*)</translation>
+        </message>
+        <message>
+            <source>Choose a text</source>
+            <translation>选择文本</translation>
+        </message>
+        <message>
+            <source>Texts (*.txt *.md)</source>
+            <translation>文本 (*.txt *.md)</translation>
+        </message>
+        <message>
+            <source>Save the model as</source>
+            <translation>将模型另存为</translation>
+        </message>
+        <message>
+            <source>Reading {name}…</source>
+            <translation>正在读取 {name}…</translation>
+        </message>
+        <message>
+            <source>Carving {name}</source>
+            <translation>正在切分 {name}</translation>
+        </message>
+        <message>
+            <source>Nothing was left behind.</source>
+            <translation>没有留下任何文件。</translation>
+        </message>
+        <message>
+            <source>Chat with it, and watch in the panel “Experts” which of them it calls.</source>
+            <translation>与它对话，并在“专家”面板中观察它调用了哪些专家。</translation>
+        </message>
+        <message>
+            <source>With all experts on it computes what the dense model does. To see its router choose, set fewer experts in the list of models.</source>
+            <translation>启用全部专家时，它的计算与稠密模型相同。要观察路由器的选择，请在模型列表中设置较少的专家。</translation>
+        </message>
+        <message>
+            <source>This is a demonstration of routing: its answers are clearly worse than the dense model&apos;s.</source>
+            <translation>这是路由的演示：它的回答明显不如稠密模型。</translation>
+        </message>
+        <message>
+            <source>The model is ready</source>
+            <translation>模型已就绪</translation>
+        </message>
+        <message>
+            <source>Experts</source>
+            <translation>专家</translation>
+        </message>
+        <message>
+            <source>{n}, {k} for each token</source>
+            <translation>{n} 个，每个词元用 {k} 个</translation>
+        </message>
+        <message>
+            <source>Shared besides</source>
+            <translation>另有共享</translation>
+        </message>
+        <message>
+            <source>Perplexity</source>
+            <translation>困惑度</translation>
+        </message>
+        <message>
+            <source>{own}; the dense model has {source}</source>
+            <translation>{own}；稠密模型为 {source}</translation>
+        </message>
+        <message>
+            <source>Divergence</source>
+            <translation>散度</translation>
+        </message>
+        <message>
+            <source>{n} nats</source>
+            <translation>{n} 奈特</translation>
+        </message>
+        <message>
+            <source>Carve another</source>
+            <translation>再切分一个</translation>
+        </message>
+    </context>
+    <context>
+        <name>CarvingTask</name>
+        <message>
+            <source>Carving {name}</source>
+            <translation>正在切分 {name}</translation>
+        </message>
+    </context>
+    <context>
         <name>ChatDelegate</name>
         <message>
             <source>New title</source>
@@ -134,6 +462,217 @@
         </message>
     </context>
     <context>
+        <name>CutPicture</name>
+        <message>
+            <source>{shared} parts work for every token, the router chooses among {routed}</source>
+            <translation>{shared} 个部分处理所有词元，路由器在其余 {routed} 个中选择</translation>
+        </message>
+        <message>
+            <source>one network for all</source>
+            <translation>所有词元共用一个网络</translation>
+        </message>
+        <message>
+            <source>{n} shared</source>
+            <translation>{n} 个共享</translation>
+        </message>
+        <message>
+            <source>{n} that the router chooses among</source>
+            <translation>{n} 个由路由器选择</translation>
+        </message>
+    </context>
+    <context>
+        <name>CutView</name>
+        <message>
+            <source>English, Chinese and code that come with Colibri</source>
+            <translation>Colibri 自带的英文、中文和代码</translation>
+        </message>
+        <message>
+            <source>Cut and measure</source>
+            <translation>切分并测量</translation>
+        </message>
+        <message>
+            <source>Back</source>
+            <translation>返回</translation>
+        </message>
+        <message>
+            <source>Choose…</source>
+            <translation>选择…</translation>
+        </message>
+        <message>
+            <source>Choose a text</source>
+            <translation>选择文本</translation>
+        </message>
+        <message>
+            <source>Parts of each network</source>
+            <translation>每个网络的部分数</translation>
+        </message>
+        <message>
+            <source>More parts route finer and cost more time</source>
+            <translation>部分越多，路由越细，耗时越长</translation>
+        </message>
+        <message>
+            <source>Shared by all tokens</source>
+            <translation>所有词元共享</translation>
+        </message>
+        <message>
+            <source>The parts that are busiest on the text; a quarter of them is a good choice</source>
+            <translation>在文本上最活跃的部分；取四分之一较为合适</translation>
+        </message>
+        <message>
+            <source>First layers left whole</source>
+            <translation>保持完整的前几层</translation>
+        </message>
+        <message>
+            <source>What the first layers lose is never made up for</source>
+            <translation>前几层的损失无法弥补</translation>
+        </message>
+        <message>
+            <source>Text to watch it on</source>
+            <translation>用于观察的文本</translation>
+        </message>
+        <message>
+            <source>Parts that work at the same time become one expert</source>
+            <translation>同时工作的部分合为一个专家</translation>
+        </message>
+        <message>
+            <source>Save as</source>
+            <translation>保存为</translation>
+        </message>
+        <message>
+            <source>Parameters</source>
+            <translation>参数量</translation>
+        </message>
+        <message>
+            <source>Layers</source>
+            <translation>层数</translation>
+        </message>
+        <message>
+            <source>Neurons of a network</source>
+            <translation>每个网络的神经元</translation>
+        </message>
+        <message>
+            <source>Size</source>
+            <translation>大小</translation>
+        </message>
+        <message>
+            <source>There is no such text. Choose another, or leave the field empty.</source>
+            <translation>没有这个文本。请选择其他文本，或留空。</translation>
+        </message>
+    </context>
+    <context>
+        <name>DecideView</name>
+        <message>
+            <source>How many experts for each token?</source>
+            <translation>每个词元用多少个专家？</translation>
+        </message>
+        <message>
+            <source>Make the model</source>
+            <translation>生成模型</translation>
+        </message>
+        <message>
+            <source>Discard</source>
+            <translation>放弃</translation>
+        </message>
+        <message>
+            <source>Measured on text that the cutting has not seen: the dense model has a perplexity of {perplexity} on it. Divergence says how far the next token&apos;s probabilities are from the dense model&apos;s. {shared} shared experts work besides. You can choose again whenever you open the model.</source>
+            <translation>在切分时未见过的文本上测得：稠密模型在其上的困惑度为 {perplexity}。散度表示下一个词元的概率与稠密模型相差多远。另有 {shared} 个共享专家始终工作。每次打开模型时都可以重新选择。</translation>
+        </message>
+        <message>
+            <source>With {k} experts this is a demonstration: it shows routing, but answers are clearly worse than the dense model&apos;s. It will be named so.</source>
+            <translation>使用 {k} 个专家时只是演示：可以看到路由，但回答明显不如稠密模型。模型名称会注明这一点。</translation>
+        </message>
+    </context>
+    <context>
+        <name>DemonstrationCard</name>
+        <message>
+            <source>Show the steps</source>
+            <translation>显示步骤</translation>
+        </message>
+        <message>
+            <source>Choose how…</source>
+            <translation>选择方式…</translation>
+        </message>
+        <message>
+            <source>{name}, carved (demonstration)</source>
+            <translation>{name}，已切分（演示）</translation>
+        </message>
+        <message>
+            <source>It is on this machine: chat with it, and watch its experts.</source>
+            <translation>它已在这台电脑上：与它对话，观察它的专家。</translation>
+        </message>
+        <message>
+            <source>Chat with it</source>
+            <translation>开始对话</translation>
+        </message>
+        <message>
+            <source>Try again</source>
+            <translation>重试</translation>
+        </message>
+        <message>
+            <source>See experts at work: this model can be cut into 12 experts and 4 shared ones here, in some minutes and without a download. You will see routing live; the answers are worse than this model&apos;s, and how much is measured.</source>
+            <translation>观察专家如何工作：这个模型可以在本机用几分钟切分为 12 个专家和 4 个共享专家，无需下载。您会实时看到路由；它的回答不如本模型，差多少会测量出来。</translation>
+        </message>
+        <message>
+            <source>Make it</source>
+            <translation>生成</translation>
+        </message>
+        <message>
+            <source>Reading text, and watching every neuron</source>
+            <translation>正在阅读文本，观察每个神经元</translation>
+        </message>
+        <message>
+            <source>Cutting the networks, and fitting the routers</source>
+            <translation>正在切分网络，拟合路由器</translation>
+        </message>
+        <message>
+            <source>Measuring what each number of experts costs</source>
+            <translation>正在测量每种专家数量的代价</translation>
+        </message>
+        <message>
+            <source>Writing the file</source>
+            <translation>正在写入文件</translation>
+        </message>
+        <message>
+            <source>Stopping…</source>
+            <translation>正在停止…</translation>
+        </message>
+        <message>
+            <source>Cancel</source>
+            <translation>取消</translation>
+        </message>
+    </context>
+    <context>
+        <name>DenseView</name>
+        <message>
+            <source>A carving was interrupted</source>
+            <translation>有一项切分被中断</translation>
+        </message>
+        <message>
+            <source>Make a model with experts of one without</source>
+            <translation>把没有专家的模型变成有专家的模型</translation>
+        </message>
+        <message>
+            <source>Each feed-forward network of a dense model is cut into parts: some work for every token, and a router chooses among the others. Nothing is trained. With all parts on, the model computes what it did; with fewer it loses, and before you decide you see measured how much. It shows how routing works; for daily use take a model that was trained with experts.</source>
+            <translation>稠密模型的每个前馈网络被切分为若干部分：一些处理所有词元，其余由路由器选择。不做任何训练。启用全部部分时，模型的计算与原来相同；启用较少时会有损失，在您决定之前会看到测得的损失。它用来展示路由如何工作；日常使用请选择训练时就带有专家的模型。</translation>
+        </message>
+        <message>
+            <source>Dense models on this machine</source>
+            <translation>本机的稠密模型</translation>
+        </message>
+        <message>
+            <source>Choose another file…</source>
+            <translation>选择其他文件…</translation>
+        </message>
+        <message>
+            <source>Looking through the models…</source>
+            <translation>正在查看模型…</translation>
+        </message>
+        <message>
+            <source>None of your models can be carved. It takes a dense model as a GGUF file (Llama, SmolLM2, Mistral, TinyLlama, Qwen2.5, Qwen3 and others); the starter model is one.</source>
+            <translation>您的模型都不能切分。需要 GGUF 格式的稠密模型（Llama、SmolLM2、Mistral、TinyLlama、Qwen2.5、Qwen3 等）；入门模型就是其中之一。</translation>
+        </message>
+    </context>
+    <context>
         <name>DockTitle</name>
         <message>
             <source>Tear off or put back</source>
@@ -176,6 +715,37 @@
         <message>
             <source>Try again</source>
             <translation>重试</translation>
+        </message>
+    </context>
+    <context>
+        <name>ExpertChoice</name>
+        <message>
+            <source>Experts for each token</source>
+            <translation>每个词元的专家数</translation>
+        </message>
+        <message>
+            <source>The model&apos;s own</source>
+            <translation>模型自身的数量</translation>
+        </message>
+        <message>
+            <source>Load again</source>
+            <translation>重新加载</translation>
+        </message>
+        <message>
+            <source>Measured when it was carved, against the dense model. The file says {k}.</source>
+            <translation>切分时与稠密模型对比测得。文件中为 {k} 个。</translation>
+        </message>
+        <message>
+            <source>The number it was trained with.</source>
+            <translation>训练时使用的数量。</translation>
+        </message>
+        <message>
+            <source>It was trained with {k}: fewer are faster, and worse.</source>
+            <translation>训练时使用 {k} 个：更少则更快，但更差。</translation>
+        </message>
+        <message>
+            <source>It was trained with {k}: more are slower, and seldom better.</source>
+            <translation>训练时使用 {k} 个：更多则更慢，且很少更好。</translation>
         </message>
     </context>
     <context>
@@ -252,7 +822,7 @@
         </message>
         <message>
             <source>Layer {layer}, expert {expert}
-{count} calls, {share} % of the layer's</source>
+{count} calls, {share} % of the layer&apos;s</source>
             <translation>第 {layer} 层，专家 {expert}
 {count} 次调用，占本层 {share} %</translation>
         </message>
@@ -963,11 +1533,11 @@
             <translation>内存带宽</translation>
         </message>
         <message>
-            <source>Every token needs all weights that serve it, once, from memory. The line is how many gigabytes of them the engine read per second. The dashed line is what this machine's memory can give, once measured. A line close to it: only smaller weights or faster memory would help. Far below it: the processor is the limit.</source>
+            <source>Every token needs all weights that serve it, once, from memory. The line is how many gigabytes of them the engine read per second. The dashed line is what this machine&apos;s memory can give, once measured. A line close to it: only smaller weights or faster memory would help. Far below it: the processor is the limit.</source>
             <translation>每个词元都要从内存中把为它服务的全部权重读一遍。曲线是引擎每秒读取了多少 GB 权重；虚线是测得的本机内存上限。曲线接近虚线：只有更小的权重或更快的内存才有帮助；远低于虚线：处理器是瓶颈。</translation>
         </message>
         <message>
-            <source>Measure this machine's limit</source>
+            <source>Measure this machine&apos;s limit</source>
             <translation>测量本机上限</translation>
         </message>
         <message>
@@ -1040,7 +1610,7 @@
             <translation>核心</translation>
         </message>
         <message>
-            <source>Above, what each of the engine's workers did in the last second: busy with the model, waiting for the other workers while a token was computed, or without work. Below, how busy each core of the machine is with all programs together. Busy cores while no answer is written belong to other programs.</source>
+            <source>Above, what each of the engine&apos;s workers did in the last second: busy with the model, waiting for the other workers while a token was computed, or without work. Below, how busy each core of the machine is with all programs together. Busy cores while no answer is written belong to other programs.</source>
             <translation>上方：引擎的每个工作线程在最近一秒里做了什么：计算模型、在计算词元时等待其他线程，或者空闲。下方：本机每个核心被所有程序占用的程度。没有回答在生成时，忙碌的核心属于其他程序。</translation>
         </message>
         <message>
@@ -1056,7 +1626,7 @@
             <translation>核心 {number}</translation>
         </message>
         <message>
-            <source>The machine's cores: all programs</source>
+            <source>The machine&apos;s cores: all programs</source>
             <translation>本机核心：所有程序</translation>
         </message>
         <message>
@@ -1291,7 +1861,7 @@
     <context>
         <name>StackedBands</name>
         <message>
-            <source>Where each token's time went, in milliseconds</source>
+            <source>Where each token&apos;s time went, in milliseconds</source>
             <translation>每个词元的时间去向（毫秒）</translation>
         </message>
         <message>
@@ -1326,7 +1896,7 @@
             <translation>路由耗时最多：同时生成多个回答可以分摊它。</translation>
         </message>
         <message>
-            <source>The model's own work sets the pace: memory or processor are the limit.</source>
+            <source>The model&apos;s own work sets the pace: memory or processor are the limit.</source>
             <translation>速度由模型自身的计算决定：内存或处理器是瓶颈。</translation>
         </message>
         <message>
@@ -1348,16 +1918,24 @@
             <source>Found on this machine</source>
             <translation>在本机上找到的</translation>
         </message>
+        <message>
+            <source>A conversion was interrupted</source>
+            <translation>有一项转换被中断</translation>
+        </message>
+        <message>
+            <source>Or cut a dense model into experts…</source>
+            <translation>或将稠密模型切分为专家…</translation>
+        </message>
+        <message>
+            <source>A model without experts becomes one with experts, so that you can see them work</source>
+            <translation>把没有专家的模型变成有专家的模型，让您看到专家如何工作</translation>
+        </message>
     </context>
     <context>
         <name>ConversionTask</name>
         <message>
             <source>Converting {name}</source>
             <translation>正在转换 {name}</translation>
-        </message>
-        <message>
-            <source>This is a fault of Colibri; the log has more: {error}</source>
-            <translation>这是 Colibri 的故障，详情见日志：{error}</translation>
         </message>
     </context>
     <context>
@@ -1375,20 +1953,16 @@
             <translation>选择</translation>
         </message>
         <message>
-            <source>Choose a model's file</source>
+            <source>Choose a model&apos;s file</source>
             <translation>选择模型文件</translation>
         </message>
         <message>
-            <source>Choose a model's folder</source>
+            <source>Choose a model&apos;s folder</source>
             <translation>选择模型文件夹</translation>
         </message>
         <message>
             <source>Convert</source>
             <translation>转换</translation>
-        </message>
-        <message>
-            <source>Convert a model</source>
-            <translation>转换模型</translation>
         </message>
         <message>
             <source>Converting {name}</source>
@@ -1407,10 +1981,6 @@
             <translation>正在读取 {name}…</translation>
         </message>
         <message>
-            <source>Safetensors (*.safetensors)</source>
-            <translation>Safetensors (*.safetensors)</translation>
-        </message>
-        <message>
             <source>Save the model as</source>
             <translation>将模型另存为</translation>
         </message>
@@ -1418,13 +1988,81 @@
             <source>Verify</source>
             <translation>校验</translation>
         </message>
+        <message>
+            <source>Check the model</source>
+            <translation>检查模型</translation>
+        </message>
+        <message>
+            <source>Calibrate</source>
+            <translation>校准</translation>
+        </message>
+        <message>
+            <source>Write the file</source>
+            <translation>写入文件</translation>
+        </message>
+        <message>
+            <source>Read it back</source>
+            <translation>读回</translation>
+        </message>
+        <message>
+            <source>Compare it with the source</source>
+            <translation>与来源比较</translation>
+        </message>
+        <message>
+            <source>You can go on chatting meanwhile. If Colibri is closed, the conversion goes on at the next start where it was; nothing stays of one that is cancelled.</source>
+            <translation>您可以继续对话。如果关闭 Colibri，下次启动时转换会从原处继续；取消后不会留下任何文件。</translation>
+        </message>
+        <message>
+            <source>Models (*.safetensors *.gguf)</source>
+            <translation>模型 (*.safetensors *.gguf)</translation>
+        </message>
+        <message>
+            <source>Choose a text for calibration</source>
+            <translation>选择用于校准的文本</translation>
+        </message>
+        <message>
+            <source>Texts (*.txt *.md)</source>
+            <translation>文本 (*.txt *.md)</translation>
+        </message>
+        <message>
+            <source>Nothing was left behind.</source>
+            <translation>没有留下任何文件。</translation>
+        </message>
+        <message>
+            <source>It could not be compared with its source: {reason}</source>
+            <translation>无法与来源比较：{reason}</translation>
+        </message>
+        <message>
+            <source>The model is ready</source>
+            <translation>模型已就绪</translation>
+        </message>
+        <message>
+            <source>Read back</source>
+            <translation>读回</translation>
+        </message>
+        <message>
+            <source>Convert another</source>
+            <translation>再转换一个</translation>
+        </message>
+        <message>
+            <source>All {n} tensors, {size}, were read back and equal the source to the last bit.</source>
+            <translation>全部 {n} 个张量（{size}）均已读回，与来源逐位相同。</translation>
+        </message>
+        <message>
+            <source>All {n} tensors were read back; {size} of their values were compared with the source.</source>
+            <translation>全部 {n} 个张量均已读回，其中 {size} 的数值已与来源比较。</translation>
+        </message>
+        <message>
+            <source>{n} tensors, equal to the last bit</source>
+            <translation>{n} 个张量，逐位相同</translation>
+        </message>
+        <message>
+            <source>{n} tensors, as planned</source>
+            <translation>{n} 个张量，与计划一致</translation>
+        </message>
     </context>
     <context>
         <name>DropZone</name>
-        <message>
-            <source>As it is published: safetensors files, config.json and the tokenizer's files</source>
-            <translation>与发布时相同：safetensors 文件、config.json 和分词器文件</translation>
-        </message>
         <message>
             <source>Choose a file…</source>
             <translation>选择文件…</translation>
@@ -1434,20 +2072,16 @@
             <translation>选择文件夹…</translation>
         </message>
         <message>
-            <source>Drop a model's folder here</source>
+            <source>Drop a model&apos;s folder here</source>
             <translation>将模型文件夹拖到这里</translation>
+        </message>
+        <message>
+            <source>As it is published: safetensors files, config.json and the tokenizer&apos;s files. Or a GGUF file, to make it smaller</source>
+            <translation>按发布时的样子：safetensors 文件、config.json 和分词器文件。也可以是 GGUF 文件，将其变小</translation>
         </message>
     </context>
     <context>
         <name>EndView</name>
-        <message>
-            <source>All {n} tensors were read back; {size} of their values were compared with the checkpoint.</source>
-            <translation>全部 {n} 个张量已读回，其中 {size} 的数值与原模型做了比对。</translation>
-        </message>
-        <message>
-            <source>All {n} tensors, {size}, were read back and equal the checkpoint to the last bit.</source>
-            <translation>全部 {n} 个张量（{size}）已读回，与原模型逐位相同。</translation>
-        </message>
         <message>
             <source>Back to the plan</source>
             <translation>返回计划</translation>
@@ -1465,28 +2099,8 @@
             <translation>另选一个</translation>
         </message>
         <message>
-            <source>Convert another</source>
-            <translation>再转换一个</translation>
-        </message>
-        <message>
-            <source>Nothing was left behind.</source>
-            <translation>没有留下任何文件。</translation>
-        </message>
-        <message>
             <source>Show in the file manager</source>
             <translation>在文件管理器中显示</translation>
-        </message>
-        <message>
-            <source>The conversion failed</source>
-            <translation>转换失败</translation>
-        </message>
-        <message>
-            <source>The model is ready</source>
-            <translation>模型已就绪</translation>
-        </message>
-        <message>
-            <source>This cannot be converted</source>
-            <translation>无法转换</translation>
         </message>
         <message>
             <source>Try again</source>
@@ -1498,6 +2112,67 @@
         <message>
             <source>Copy the whole message</source>
             <translation>复制完整信息</translation>
+        </message>
+    </context>
+    <context>
+        <name>LossRow</name>
+        <message>
+            <source>As the dense model</source>
+            <translation>与稠密模型相同</translation>
+        </message>
+        <message>
+            <source>Close to it</source>
+            <translation>接近稠密模型</translation>
+        </message>
+        <message>
+            <source>Demonstration only: answers wander</source>
+            <translation>仅供演示：回答会跑题</translation>
+        </message>
+        <message>
+            <source>Demonstration only: broken</source>
+            <translation>仅供演示：已不可用</translation>
+        </message>
+    </context>
+    <context>
+        <name>LossTable</name>
+        <message>
+            <source>Experts</source>
+            <translation>专家</translation>
+        </message>
+        <message>
+            <source>Share of the network</source>
+            <translation>占网络比例</translation>
+        </message>
+        <message>
+            <source>Perplexity</source>
+            <translation>困惑度</translation>
+        </message>
+        <message>
+            <source>Divergence, nats</source>
+            <translation>散度（奈特）</translation>
+        </message>
+        <message>
+            <source>Same next token</source>
+            <translation>下一词元相同</translation>
+        </message>
+        <message>
+            <source>Number of experts</source>
+            <translation>专家数量</translation>
+        </message>
+    </context>
+    <context>
+        <name>MakingPage</name>
+        <message>
+            <source>Make a model file</source>
+            <translation>制作模型文件</translation>
+        </message>
+        <message>
+            <source>Convert</source>
+            <translation>转换</translation>
+        </message>
+        <message>
+            <source>Cut into experts</source>
+            <translation>切分为专家</translation>
         </message>
     </context>
     <context>
@@ -1521,6 +2196,22 @@
         <message>
             <source>Models</source>
             <translation>模型</translation>
+        </message>
+        <message>
+            <source>A carving is under way; decide about it, or cancel it first.</source>
+            <translation>有一项切分正在进行；请先作出决定或取消它。</translation>
+        </message>
+        <message>
+            <source>{name} is made</source>
+            <translation>{name} 已生成</translation>
+        </message>
+        <message>
+            <source>The carving is measured</source>
+            <translation>切分已测量完毕</translation>
+        </message>
+        <message>
+            <source>Decide</source>
+            <translation>决定</translation>
         </message>
     </context>
     <context>
@@ -1557,6 +2248,18 @@
             <source>fp32 (exact)</source>
             <translation>fp32（精确）</translation>
         </message>
+        <message>
+            <source>Let both read a text, and count how often they agree</source>
+            <translation>让两者阅读同一文本，统计一致的次数</translation>
+        </message>
+        <message>
+            <source>Compare with the source</source>
+            <translation>与来源比较</translation>
+        </message>
+        <message>
+            <source>The figures are kept in the file. For a large model it takes some minutes</source>
+            <translation>结果保存在文件中。大模型需要几分钟</translation>
+        </message>
     </context>
     <context>
         <name>PlanView</name>
@@ -1567,14 +2270,6 @@
         <message>
             <source>Back</source>
             <translation>返回</translation>
-        </message>
-        <message>
-            <source>Choose where to save</source>
-            <translation>选择保存位置</translation>
-        </message>
-        <message>
-            <source>Choose…</source>
-            <translation>选择…</translation>
         </message>
         <message>
             <source>Context</source>
@@ -1589,10 +2284,6 @@
             <translation>专家</translation>
         </message>
         <message>
-            <source>Give the whole path of the file, from the root on.</source>
-            <translation>请给出从根目录开始的完整路径。</translation>
-        </message>
-        <message>
             <source>Kind of file</source>
             <translation>文件类型</translation>
         </message>
@@ -1603,10 +2294,6 @@
         <message>
             <source>Licence</source>
             <translation>许可证</translation>
-        </message>
-        <message>
-            <source>Name the file to write.</source>
-            <translation>请为要写入的文件命名。</translation>
         </message>
         <message>
             <source>Parameters</source>
@@ -1625,20 +2312,8 @@
             <translation>大小</translation>
         </message>
         <message>
-            <source>The disk has {free} free, and {needed} are needed. Free some, choose a smaller kind, or save to another disk.</source>
-            <translation>磁盘可用 {free}，需要 {needed}。请腾出空间、选择更小的类型，或保存到其他磁盘。</translation>
-        </message>
-        <message>
-            <source>This file is there already. Choose another name.</source>
-            <translation>该文件已存在，请换一个名称。</translation>
-        </message>
-        <message>
             <source>This file will need {needed} of memory, and {available} are free. It can be written, but to run it close other programs, choose a smaller kind, or a shorter context in the settings.</source>
             <translation>运行此文件需要 {needed} 内存，当前可用 {available}。文件可以写入，但要运行它，请关闭其他程序、选择更小的类型，或在设置中缩短上下文。</translation>
-        </message>
-        <message>
-            <source>This is a folder. Name the file to write in it, too.</source>
-            <translation>这是一个文件夹，请同时给出其中要写入的文件名。</translation>
         </message>
         <message>
             <source>none (a dense model)</source>
@@ -1649,20 +2324,67 @@
             <translation>未注明</translation>
         </message>
         <message>
-            <source>{free} free on this disk</source>
-            <translation>此磁盘可用 {free}</translation>
-        </message>
-        <message>
-            <source>{needed} are written; {free} free on this disk</source>
-            <translation>将写入 {needed}；此磁盘可用 {free}</translation>
-        </message>
-        <message>
             <source>{n} tokens</source>
             <translation>{n} 个词元</translation>
         </message>
         <message>
             <source>{n}, {k} for each token</source>
             <translation>{n} 个，每个词元用 {k} 个</translation>
+        </message>
+        <message>
+            <source>Calibration</source>
+            <translation>校准</translation>
+        </message>
+        <message>
+            <source>Present types</source>
+            <translation>当前类型</translation>
+        </message>
+        <message>
+            <source>It is quantised already: what that lost stays lost. Convert the original if you can.</source>
+            <translation>它已经量化过：已损失的精度无法恢复。如有可能，请转换原始模型。</translation>
+        </message>
+        <message>
+            <source>It has no chat template: it continues texts rather than answers questions.</source>
+            <translation>它没有对话模板：它会续写文本，而不是回答问题。</translation>
+        </message>
+        <message>
+            <source>It names no licence: look on its page what you may do with it.</source>
+            <translation>它没有注明许可证：请在其页面上查看您可以如何使用。</translation>
+        </message>
+        <message>
+            <source>Name the text for calibration, or choose another.</source>
+            <translation>请给出用于校准的文本，或选择其他方式。</translation>
+        </message>
+    </context>
+    <context>
+        <name>Proof</name>
+        <message>
+            <source>On {n} tokens of text it prefers the same next token as its source at {share} of the positions.</source>
+            <translation>在 {n} 个词元的文本上，它在 {share} 的位置上与来源偏好相同的下一个词元。</translation>
+        </message>
+        <message>
+            <source>{own}; the source has {source}</source>
+            <translation>{own}；来源为 {source}</translation>
+        </message>
+        <message>
+            <source>{mean} nats; 99 % below {most}</source>
+            <translation>{mean} 奈特；99 % 低于 {most}</translation>
+        </message>
+        <message>
+            <source>Same next token</source>
+            <translation>下一词元相同</translation>
+        </message>
+        <message>
+            <source>Same experts</source>
+            <translation>相同的专家</translation>
+        </message>
+        <message>
+            <source>Perplexity</source>
+            <translation>困惑度</translation>
+        </message>
+        <message>
+            <source>Divergence</source>
+            <translation>散度</translation>
         </message>
     </context>
     <context>
@@ -1672,32 +2394,20 @@
             <translation>取消</translation>
         </message>
         <message>
-            <source>Check the checkpoint</source>
-            <translation>检查原模型</translation>
-        </message>
-        <message>
             <source>Progress</source>
             <translation>进度</translation>
-        </message>
-        <message>
-            <source>Read it back and compare</source>
-            <translation>读回并比对</translation>
         </message>
         <message>
             <source>Stopping…</source>
             <translation>正在停止…</translation>
         </message>
         <message>
-            <source>Write the file</source>
-            <translation>写入文件</translation>
-        </message>
-        <message>
-            <source>You can go on chatting meanwhile. Nothing stays of a conversion that is cancelled.</source>
-            <translation>转换期间可以继续对话。取消后不会留下任何文件。</translation>
-        </message>
-        <message>
             <source>{done} of {total}</source>
             <translation>{done} / {total}</translation>
+        </message>
+        <message>
+            <source>Log</source>
+            <translation>日志</translation>
         </message>
     </context>
     <context>
@@ -1705,6 +2415,49 @@
         <message>
             <source>Step {number} of {total}: {name}</source>
             <translation>第 {number} 步，共 {total} 步：{name}</translation>
+        </message>
+    </context>
+    <context>
+        <name>TargetRow</name>
+        <message>
+            <source>Save as</source>
+            <translation>保存为</translation>
+        </message>
+        <message>
+            <source>Choose…</source>
+            <translation>选择…</translation>
+        </message>
+        <message>
+            <source>Choose where to save</source>
+            <translation>选择保存位置</translation>
+        </message>
+        <message>
+            <source>{free} free on this disk</source>
+            <translation>此磁盘可用 {free}</translation>
+        </message>
+        <message>
+            <source>{needed} are written; {free} free on this disk</source>
+            <translation>将写入 {needed}；此磁盘可用 {free}</translation>
+        </message>
+        <message>
+            <source>Name the file to write.</source>
+            <translation>请为要写入的文件命名。</translation>
+        </message>
+        <message>
+            <source>Give the whole path of the file, from the root on.</source>
+            <translation>请给出从根目录开始的完整路径。</translation>
+        </message>
+        <message>
+            <source>This is a folder. Name the file to write in it, too.</source>
+            <translation>这是一个文件夹，请同时给出其中要写入的文件名。</translation>
+        </message>
+        <message>
+            <source>This file is there already. Choose another name.</source>
+            <translation>该文件已存在，请换一个名称。</translation>
+        </message>
+        <message>
+            <source>The disk has {free} free, and {needed} are needed. Free some, choose a smaller kind, or save to another disk.</source>
+            <translation>磁盘可用 {free}，需要 {needed}。请腾出空间、选择更小的类型，或保存到其他磁盘。</translation>
         </message>
     </context>
     <context>
@@ -1732,6 +2485,10 @@
         <message>
             <source>{bits} bits per weight</source>
             <translation>每权重 {bits} 位</translation>
+        </message>
+        <message>
+            <source>about {rate}</source>
+            <translation>约 {rate}</translation>
         </message>
     </context>
     <context>
@@ -1788,13 +2545,13 @@
             <source>Very close to the original</source>
             <translation>非常接近原模型</translation>
         </message>
+        <message>
+            <source>Other kinds ({n})</source>
+            <translation>其他类型（{n}）</translation>
+        </message>
     </context>
     <context>
         <name>UnfinishedCard</name>
-        <message>
-            <source>A conversion was interrupted</source>
-            <translation>有一项转换被中断</translation>
-        </message>
         <message>
             <source>Discard</source>
             <translation>放弃</translation>
@@ -2070,6 +2827,22 @@ The file can only be deleted for good.</source>
             <source>{size} in {n} files</source>
             <translation>{size}，共 {n} 个文件</translation>
         </message>
+        <message>
+            <source>Cut into experts…</source>
+            <translation>切分为专家…</translation>
+        </message>
+        <message>
+            <source>Experts for each token</source>
+            <translation>每个词元的专家数</translation>
+        </message>
+        <message>
+            <source>Compared with its source</source>
+            <translation>与来源比较</translation>
+        </message>
+        <message>
+            <source>Source</source>
+            <translation>来源</translation>
+        </message>
     </context>
     <context>
         <name>ModelsPage</name>
@@ -2253,7 +3026,7 @@ The file can only be deleted for good.</source>
             <translation>将恢复之前的设置。</translation>
         </message>
         <message>
-            <source>The system will ask for an administrator's password.</source>
+            <source>The system will ask for an administrator&apos;s password.</source>
             <translation>系统会要求输入管理员密码。</translation>
         </message>
         <message>

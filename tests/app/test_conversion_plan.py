@@ -10,10 +10,11 @@ import pytest
 
 from app import paths
 from app.conversion import convert
-from app.conversion_plan import Outlook, examine, free_bytes, outlook, proposed_target, recommended
+from app.conversion_plan import Outlook, examine, outlook, proposed_target, recommended
 from app.file_types import FILE_TYPES, file_type, preferred
 from app.jobs import Job, JobCancelledError
 from app.model_details import MemoryFit, memory_fit
+from app.target_errors import free_bytes
 from app.unfinished import ConversionRequest, discard, forget, left_overs, remember, unfinished
 from app.verification import verify
 from engine import EngineConfig, MemoryPlan

@@ -119,7 +119,7 @@ def test_rate_and_time_left_follow_from_the_reports() -> None:
 
 
 def test_steps_that_take_longer_than_the_window_give_a_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter([0.0, 20.0, 40.0])
+    clock = iter([0.0, 0.0, 0.0, 20.0, 40.0])
     monkeypatch.setattr("app.jobs.time.monotonic", lambda: next(clock))
 
     def work(job: Job) -> None:

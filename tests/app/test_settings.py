@@ -80,3 +80,11 @@ def test_a_change_to_the_same_value_tells_nobody(tmp_path: Path) -> None:
     file.change(theme="system")
     assert heard == []
     assert not file.path.exists()
+
+
+def test_the_number_of_experts_is_kept_by_model_and_a_bad_one_is_dropped(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    Settings(experts_per_token={"/models/a.gguf": 10}).save(path)
+    assert Settings.load(path).experts_per_token == {"/models/a.gguf": 10}
+    path.write_text(json.dumps({"experts_per_token": {"/models/a.gguf": 0}, "theme": "dark"}))
+    assert Settings.load(path) == Settings(theme="dark")

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
+import os
+import resource
+import signal
 from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +24,16 @@ from app.conversion_plan import recommended
 from app.file_types import FILE_TYPES
 from app.unfinished import ConversionRequest
 from engine import EngineConfig
+from engine.convert.proof import proof_of
 from engine.gguf import GGUFReader
 from tests.support.checkpoints import checkpoint_case
-from ui.convert.conversion_task import ConversionTask, Stage
+from ui.convert.conversion_task import ConversionTask
 from ui.convert.convert_page import ConvertPage
 from ui.convert.drop_zone import dropped_path
+from ui.models.proof_facts import proof_sentence
+from ui.wizard.long_task import Stage
 
+FIXTURES = Path(__file__).resolve().parents[1] / "data" / "fixtures"
 Run = Callable[[Coroutine[Any, Any, None]], None]
 
 
@@ -59,6 +68,12 @@ def page(qtbot: Any, colibri_home: Path) -> ConvertPage:
 async def until(condition: Callable[[], bool]) -> None:
     while not condition():
         await asyncio.sleep(0.01)
+
+
+def without_extras(page: ConvertPage) -> None:
+    """Neither calibrated nor compared: quick."""
+    page.plan_view.calibration.field.setCurrentIndex(2)
+    page.plan_view.options.proof_field.setChecked(False)
 
 
 async def planned(page: ConvertPage, source: Path) -> None:
@@ -100,10 +115,11 @@ def test_from_a_dropped_folder_to_a_chat_with_two_clicks(
         assert shown(page) is page.run_view
         assert unfinished.unfinished() is not None
         await until(lambda: not page.task.is_running)
-        assert page.task.stage is Stage.DONE, page.task.error
+        assert page.task.stage is Stage.DONE, page.task.failure
         assert shown(page) is page.end_view
-        assert "tensors were read back" in page.end_view.text.text()
-        assert "to the last bit" not in page.end_view.text.text()  # what is rounded does not equal its source
+        assert "prefers the same next token as its source" in page.end_view.text.text()
+        facts = page.end_view.facts.facts
+        assert facts["Read back"].endswith("tensors, as planned") and facts["Same experts"].endswith(" %")
         assert page.end_view.chat.hasFocus()
         qtbot.keyClick(page.end_view.chat, Qt.Key.Key_Space)
 
@@ -113,6 +129,8 @@ def test_from_a_dropped_folder_to_a_chat_with_two_clicks(
     assert unfinished.unfinished() is None
     with GGUFReader.open(target) as reader:
         assert reader.metadata["general.architecture"] == "qwen3moe"
+        proof = proof_of(reader.metadata)
+    assert proof is not None and proof_sentence(proof) == page.end_view.text.text()
 
 
 def test_every_kind_of_file_says_its_size_and_memory_and_one_is_recommended(
@@ -125,6 +143,7 @@ def test_every_kind_of_file_says_its_size_and_memory_and_one_is_recommended(
     assert [key for key, card in cards.items() if card.is_recommended] == [best]
     assert page.plan_view.types.key == best
     assert all(card.fit_text.startswith("Runs in") for card in cards.values())
+    assert all("tok/s" in card.fit_text for card in cards.values())
     assert "16.0 bits per weight" in cards["bf16"].accessibleName()
     assert "32.0 bits per weight" in cards["f32"].accessibleName()
 
@@ -135,13 +154,16 @@ def test_another_kind_by_keyboard_changes_the_proposed_file(
     run(planned(page, checkpoint))
     plan = page.plan_view
     assert plan.types.key == "q4_k_m"
+    assert not plan.types.cards["q8_0"].isVisible()  # only what is recommended, until more is asked for
+    plan.types.toggle.click()
+    assert plan.types.cards["q8_0"].isVisible()
     plan.types.cards["q4_k_m"].setFocus()
     qtbot.keyClick(plan.types.cards["q4_k_m"], Qt.Key.Key_Down)
-    assert plan.types.key == "q4_k_s"
-    assert plan.target.text().endswith("qwen3_moe-Q4_K_S.gguf")
-    plan.set_target(paths.models_dir() / "mine.gguf")
-    qtbot.keyClick(plan.types.cards["q4_k_s"], Qt.Key.Key_Down)
-    assert plan.types.key == "iq4_xs" and plan.target.text().endswith("mine.gguf")
+    assert plan.types.key == "bf16"  # the recommended one is on top, then the others in their order
+    assert plan.target.field.text().endswith("qwen3_moe-BF16.gguf")
+    plan.target.choose(paths.models_dir() / "mine.gguf")
+    qtbot.keyClick(plan.types.cards["bf16"], Qt.Key.Key_Down)
+    assert plan.types.key == "f16" and plan.target.field.text().endswith("mine.gguf")
 
 
 @pytest.mark.parametrize(
@@ -158,17 +180,17 @@ def test_a_target_that_cannot_be_written_is_refused_before_the_start(
 ) -> None:
     run(planned(page, checkpoint))
     (paths.models_dir() / "there.gguf").touch()
-    page.plan_view.target.setText(target.format(models=paths.models_dir()))
+    page.plan_view.target.field.setText(target.format(models=paths.models_dir()))
     assert not page.plan_view.start.isEnabled()
     assert problem in page.plan_view.notice.text and page.plan_view.notice.isVisible()
-    page.plan_view.target.setText(str(paths.models_dir() / "new.gguf"))
+    page.plan_view.target.field.setText(str(paths.models_dir() / "new.gguf"))
     assert page.plan_view.start.isEnabled() and not page.plan_view.notice.isVisible()
 
 
 def test_a_full_disk_is_said_with_both_sizes(
     page: ConvertPage, checkpoint: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.conversion_plan.free_bytes", lambda _target: 3_000_000)
+    monkeypatch.setattr("app.target_errors.free_bytes", lambda _target: 3_000_000)
     run(planned(page, checkpoint))
     assert "The disk has 3 MB free" in page.plan_view.notice.text
     assert not page.plan_view.start.isEnabled()
@@ -183,6 +205,7 @@ def test_options_reach_the_file(page: ConvertPage, checkpoint: Path, run: Run) -
         options.name_field.setText("Ours")
         options.top_k_field.setValue(2)
         options.router_field.setCurrentIndex(1)
+        without_extras(page)
         page.plan_view.start.click()
         await until(lambda: page.task.stage is Stage.DONE)
 
@@ -191,6 +214,48 @@ def test_options_reach_the_file(page: ConvertPage, checkpoint: Path, run: Run) -
         assert reader.metadata["general.name"] == "Ours"
         assert reader.metadata["qwen3moe.expert_used_count"] == 2
         assert reader.tensors["blk.0.ffn_gate_inp.weight"].type.name == "BF16"
+
+
+def test_a_calibration_text_of_ones_own_is_asked_for_and_used(
+    page: ConvertPage, checkpoint: Path, run: Run, tmp_path: Path
+) -> None:
+    text = tmp_path / "mine.txt"
+    text.write_text("The hummingbird hovers before the flower and drinks. " * 400)
+
+    async def story() -> None:
+        await planned(page, checkpoint)
+        plan = page.plan_view
+        plan.options.proof_field.setChecked(False)
+        plan.calibration.field.setCurrentIndex(1)
+        assert not plan.start.isEnabled() and "Name the text" in plan.notice.text
+        plan.calibration.set_text(str(text))
+        plan.start.click()
+        await until(lambda: page.task.stage is Stage.DONE)
+        assert page.task.job is not None
+        assert any("calibrating" in line for line in page.task.job.lines_after(0)[0])
+        assert "tensors were read back" in page.end_view.text.text()
+        assert "to the last bit" not in page.end_view.text.text()  # what is rounded does not equal its source
+        page.task.back_to_plan()
+        plan.types.cards["bf16"].click()
+        assert not plan.calibration.isVisible() and plan.request().calibration == ""
+
+    run(story())
+
+
+def test_a_model_file_is_made_smaller(page: ConvertPage, run: Run) -> None:
+    source = FIXTURES / "qwen3_moe-Q4_K_M.gguf"
+
+    async def story() -> None:
+        await planned(page, source)
+        assert page.task.failure is None
+        assert "quantised already" in page.plan_view.doubts.text
+        without_extras(page)
+        page.plan_view.types.cards["q4_0"].click()
+        page.plan_view.start.click()
+        await until(lambda: page.task.stage is Stage.DONE)
+
+    run(story())
+    assert (paths.models_dir() / "qwen3_moe-Q4_0.gguf").is_file()
 
 
 def test_a_contradiction_is_named_and_can_be_looked_at_again(page: ConvertPage, checkpoint: Path, run: Run) -> None:
@@ -202,6 +267,7 @@ def test_a_contradiction_is_named_and_can_be_looked_at_again(page: ConvertPage, 
         await planned(page, checkpoint)
         assert page.task.stage is Stage.FAILED and shown(page) is page.end_view
         assert "num_experts = 16" in page.end_view.error.text
+        assert page.end_view.title.text() == "Parts of the model contradict each other"
         assert page.stepper.failed and page.stepper.index == 1
         assert not page.end_view.chat.isVisible() and not page.end_view.plan.isVisible()
         config.write_text(sound)
@@ -211,14 +277,74 @@ def test_a_contradiction_is_named_and_can_be_looked_at_again(page: ConvertPage, 
     run(story())
 
 
-@pytest.mark.parametrize("name", ["notes.txt", "pytorch_model.bin", "missing"])
-def test_what_is_no_checkpoint_is_refused_with_advice(page: ConvertPage, tmp_path: Path, run: Run, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("notes.txt", "A part of the model is missing"),
+        ("pytorch_model.bin", "This format can run programs, so it is not opened"),
+        ("missing", "A part of the model is missing"),
+    ],
+)
+def test_what_is_no_checkpoint_is_refused_with_advice(
+    page: ConvertPage, tmp_path: Path, run: Run, name: str, title: str
+) -> None:
     path = tmp_path / name
     if name != "missing":
         path.write_bytes(b"something else")
     run(planned(page, path))
     assert page.task.stage is Stage.FAILED
     assert str(tmp_path) in page.end_view.error.text
+    assert page.end_view.title.text() == title and page.end_view.steps.text().startswith("1.  ")
+
+
+def test_a_missing_shard_says_what_to_download(page: ConvertPage, checkpoint: Path, run: Run) -> None:
+    index = {"weight_map": {"model.embed_tokens.weight": "model-00002-of-00002.safetensors"}}
+    (checkpoint / "model.safetensors.index.json").write_text(json.dumps(index))
+    run(planned(page, checkpoint))
+    assert page.end_view.title.text() == "A part of the model is missing"
+    assert "model-00002-of-00002.safetensors" in page.end_view.error.text
+    assert "Download the file that is named below" in page.end_view.steps.text()
+
+
+def test_a_folder_that_cannot_be_read_says_so(
+    page: ConvertPage, checkpoint: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(path: Path, **_options: Any) -> str:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr("pathlib.Path.read_text", refused)  # as root no right can be taken away
+    run(planned(page, checkpoint))
+    assert page.end_view.title.text() == "A file or folder cannot be read"
+    assert "Permission denied" in page.end_view.error.text
+
+
+def test_a_disk_that_fills_up_on_the_way_leads_back_to_the_plan(page: ConvertPage, checkpoint: Path, run: Run) -> None:
+    async def story() -> None:
+        await planned(page, checkpoint)
+        without_extras(page)
+        with file_size_limit(1 << 20):
+            page.plan_view.start.click()
+            await until(lambda: not page.task.is_running)
+        assert page.end_view.title.text() == "The disk is full" and page.end_view.plan.isVisible()
+        assert page.end_view.text.text() == "Nothing was left behind."
+        assert list(paths.models_dir().iterdir()) == []
+        page.end_view.plan.click()
+        assert shown(page) is page.plan_view
+
+    run(story())
+
+
+@contextmanager
+def file_size_limit(n_bytes: int) -> Iterator[None]:
+    """The system refuses to let a file grow beyond it, as a full disk does."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
 
 
 def test_a_cancelled_conversion_leaves_nothing_and_can_be_started_again(
@@ -226,6 +352,7 @@ def test_a_cancelled_conversion_leaves_nothing_and_can_be_started_again(
 ) -> None:
     async def story() -> None:
         await planned(page, checkpoint)
+        without_extras(page)
         page.plan_view.start.click()
         page.run_view.cancel.click()
         await until(lambda: page.task.stage is not Stage.RUN)
@@ -246,6 +373,7 @@ def test_a_conversion_that_the_end_of_the_program_cut_short_is_offered_and_goes_
 
     async def story() -> None:
         await planned(page, checkpoint)
+        without_extras(page)
         page.plan_view.start.click()
         page.task.leave()
         request = unfinished.unfinished()
@@ -295,12 +423,13 @@ def test_checkpoints_of_other_programs_are_offered(
         await until(lambda: page.task.stage is Stage.PLAN)
 
     run(story())
-    assert page.plan_view.target.text().endswith("/Qwen3-Tiny-BF16.gguf")
+    assert page.plan_view.target.field.text().endswith("/Qwen3-Tiny-Q4_K_M.gguf")
 
 
 def test_a_running_conversion_is_not_replaced_by_a_drop(page: ConvertPage, checkpoint: Path, run: Run) -> None:
     async def story() -> None:
         await planned(page, checkpoint)
+        without_extras(page)
         page.plan_view.start.click()
         page.task.choose(checkpoint.parent)
         assert page.task.stage is Stage.RUN and page.task.source == checkpoint

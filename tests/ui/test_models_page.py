@@ -22,11 +22,15 @@ from app.library import Library
 from app.model_details import memory_fit
 from app.settings import SettingsFile
 from engine import EngineConfig
+from engine.convert.proof import Proof, store
+from tests.support.dense_model import write_dense_model
 from ui.chat.drafts import Drafts
 from ui.main_window import MainWindow, Services
 from ui.management import CONVERT, MODELS
 from ui.models import model_removal
+from ui.models.model_loader import LoadState
 from ui.models.models_page import ModelsPage
+from ui.models.proof_facts import proof_sentence
 from ui.models.trash import Trashed, move_to_trash, restore
 from ui.navigation import CHAT
 
@@ -291,6 +295,79 @@ def test_searching_narrows_the_list_and_says_when_nothing_is_found(
     async def story() -> None:
         page.empty.convert.click()
         assert window.pages.current == CONVERT
+
+    run(story())
+
+
+def test_a_mixture_is_opened_with_another_number_of_experts(
+    window: MainWindow, models: dict[str, Path], run: Run
+) -> None:
+    page, moe = page_of(window), models["moe"]
+    settings = window.services.settings
+
+    async def story() -> None:
+        page.list.select(moe)
+        await until(page.view.experts.isVisible)
+        assert page.view.experts.field.value() == 2 and not page.view.experts.table.isVisible()
+        page.view.experts.field.setValue(3)
+        assert settings.settings.experts_per_token == {str(moe): 3}
+        page.load_requested.emit(moe)
+        await until(lambda: window.loader.state is LoadState.READY)
+        assert window.loader.top_k == 3
+        await until(page.view.experts.usual.isVisible)
+        assert not page.view.experts.again.isVisible()
+        page.view.experts.usual.click()
+        assert settings.settings.experts_per_token == {}
+        await until(page.view.experts.again.isVisible)
+        page.view.experts.again.click()
+        await until(lambda: window.loader.state is LoadState.READY and window.loader.top_k == 2)
+
+    run(story())
+
+
+def test_a_comparison_with_the_source_is_shown_with_its_figures(
+    window: MainWindow, models: dict[str, Path], run: Run
+) -> None:
+    page, moe = page_of(window), models["moe"]
+    proof = Proof("source-BF16.gguf", "sample", 3072, 20.5, 20.75, 0.0123, 0.1, 0.953, (0.98, 0.96))
+    store(proof, moe)
+
+    async def story() -> None:
+        page.refresh_requested.emit()
+        page.list.select(moe)
+        page.inspector.look()
+        await until(page.view.proof.isVisible)
+        assert page.view.proof.text() == proof_sentence(proof)
+        facts = page.view.proof_facts.facts
+        assert (facts["Same next token"], facts["Same experts"]) == ("95.3 %", "97.0 %")
+        assert facts["Perplexity"] == "20.75; the source has 20.50" and facts["Source"] == "source-BF16.gguf"
+        assert not [name for name in page.view.facts.facts if name.startswith("proof")]
+
+    run(story())
+
+
+def test_a_dense_model_offers_to_be_cut_and_the_starter_a_demonstration(
+    window: MainWindow, models: dict[str, Path], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page, dense = page_of(window), write_dense_model(paths.models_dir())
+
+    async def story() -> None:
+        library = window.loader.library
+        assert library is not None
+        await library.refresh()
+        page.list.select(dense)
+        await until(page.view.carve.isVisible)
+        assert not page.view.demonstration.isVisible()
+        page.list.select(models["moe"])
+        await until(page.view.experts.isVisible)
+        assert not page.view.carve.isVisible()
+        monkeypatch.setattr("app.starter.starter_path", lambda *_manifest: dense)
+        library._known.clear()
+        await library.refresh()
+        page.list.select(dense)
+        card = page.view.demonstration
+        await until(card.isVisible)
+        assert card.title.text().endswith(", carved (demonstration)") and card.button.text() == "Make it"
 
     run(story())
 

@@ -1,67 +1,32 @@
-"""The first step: a checkpoint is dropped, chosen, or taken from those that other programs have fetched."""
+"""The first step: a model is dropped, chosen, or taken from those that other programs have fetched."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from app.model_places import checkpoint_name
 from app.unfinished import ConversionRequest
 from ui.convert.drop_zone import DropZone
 from ui.theme import current_theme, themed_icon
-from ui.widgets.elided_label import ElidedLabel
+from ui.wizard.unfinished_card import UnfinishedCard
 
 _MOST_SHOWN = 12
 
 
-class UnfinishedCard(QFrame):
-    """A conversion that was interrupted: go on with it, or not."""
-
-    resumed = Signal(object)  # ConversionRequest
-    discarded = Signal(object)
-
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setObjectName("Notice")
-        self._request: ConversionRequest | None = None
-        title = QLabel(self.tr("A conversion was interrupted"), self)
-        title.setProperty("tone", "strong")
-        self._text = ElidedLabel(self)
-        self.resume = QPushButton(self.tr("Go on"), self)
-        self.resume.setProperty("kind", "primary")
-        self.resume.clicked.connect(lambda: self.resumed.emit(self._request))
-        self.discard = QPushButton(self.tr("Discard"), self)
-        self.discard.clicked.connect(lambda: self.discarded.emit(self._request))
-        texts = QVBoxLayout()
-        texts.setSpacing(2)
-        texts.addWidget(title)
-        texts.addWidget(self._text)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(14, 11, 12, 11)
-        row.addLayout(texts, 1)
-        row.addWidget(self.discard)
-        row.addWidget(self.resume)
-        self.hide()
-
-    def show_request(self, request: ConversionRequest | None) -> None:
-        self._request = request
-        if request is not None:
-            self._text.setText(f"{checkpoint_name(Path(request.source))}  →  {Path(request.target).name}")
-        self.setVisible(request is not None)
-
-
 class ChooseView(QWidget):
-    """Asks for a checkpoint; what it is, is found out later."""
+    """Asks for a checkpoint or a file; what it is, is found out later."""
 
     chosen = Signal(object)  # Path
     folder_requested = Signal()
     file_requested = Signal()
+    carve_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.unfinished = UnfinishedCard(self)
+        self.unfinished = UnfinishedCard(self.tr("A conversion was interrupted"), self)
         self.drop_zone = DropZone(self)
         self.drop_zone.dropped.connect(self.chosen)
         self.drop_zone.folder_requested.connect(self.folder_requested)
@@ -75,6 +40,11 @@ class ChooseView(QWidget):
         )
         note.setProperty("tone", "muted")
         note.setWordWrap(True)
+        self.carve = self._card(self.tr("Or cut a dense model into experts…"))
+        self.carve.setToolTip(
+            self.tr("A model without experts becomes one with experts, so that you can see them work")
+        )
+        self.carve.clicked.connect(self.carve_requested)
         self._found_title = QLabel(self.tr("Found on this machine"), self)
         self._found_title.setProperty("tone", "section")
         self._found = QVBoxLayout()
@@ -86,11 +56,18 @@ class ChooseView(QWidget):
         column.addWidget(self.unfinished)
         column.addWidget(self.drop_zone)
         column.addWidget(note)
+        column.addWidget(self.carve)
         column.addSpacing(6)
         column.addWidget(self._found_title)
         column.addLayout(self._found)
         self._found_title.hide()
+        self._restyle()
         current_theme().changed.connect(self._restyle)
+
+    def show_unfinished(self, request: ConversionRequest | None) -> None:
+        """Offer to go on with a conversion that was interrupted."""
+        text = "" if request is None else f"{checkpoint_name(Path(request.source))}  →  {Path(request.target).name}"
+        self.unfinished.show_request(request, text)
 
     def set_found(self, folders: list[Path]) -> None:
         """Offer checkpoints that are on this machine."""
@@ -109,15 +86,18 @@ class ChooseView(QWidget):
         return list(self._buttons)
 
     def _button(self, folder: Path) -> QPushButton:
-        name = checkpoint_name(folder)
+        button = self._card(checkpoint_name(folder))
+        button.setToolTip(str(folder))
+        button.clicked.connect(lambda: self.chosen.emit(folder))
+        return button
+
+    def _card(self, text: str) -> QPushButton:
         button = QPushButton(self)
         button.setProperty("kind", "card")
-        button.setAccessibleName(name)
-        button.setToolTip(str(folder))
+        button.setAccessibleName(text)
         button.setCursor(Qt.CursorShape.PointingHandCursor)
-        button.setText(button.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, 560))
+        button.setText(button.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, 560))
         button.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        button.clicked.connect(lambda: self.chosen.emit(folder))
         return button
 
     def _restyle(self) -> None:
@@ -125,3 +105,5 @@ class ChooseView(QWidget):
         for button in self._buttons:
             button.setIcon(themed_icon("folder", "accent", size))
             button.setIconSize(QSize(size, size))
+        self.carve.setIcon(themed_icon("experts", "accent", size))
+        self.carve.setIconSize(QSize(size, size))

@@ -4,78 +4,52 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
-from dataclasses import asdict
-from enum import StrEnum
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import Signal
 
 from app import unfinished
-from app.jobs import Job, JobCancelledError
+from app.jobs import Job
 from app.model_places import checkpoint_name
 from app.unfinished import ConversionRequest
-from engine.errors import ColibriError
+from ui.wizard.long_task import LongTask, Stage
 
 if TYPE_CHECKING:
-    from app.conversion import Converted
     from app.conversion_plan import Examination, Outlook
     from app.file_types import FileType
+    from app.requested_conversion import Outcome
     from engine import EngineConfig
 
 log = logging.getLogger(__name__)
 
-Work = Callable[[], Coroutine[Any, Any, None]]
 
+class ConversionTask(LongTask):
+    """A checkpoint, or a GGUF file of another type, becomes a model file."""
 
-class Stage(StrEnum):
-    CHOOSE = "choose"
-    EXAMINE = "examine"
-    PLAN = "plan"
-    RUN = "run"
-    DONE = "done"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-
-
-class ConversionTask(QObject):
-    """Goes on when its page is not shown. Its slow parts run in other threads, and import what they need there."""
-
-    changed = Signal()
-    progressed = Signal()
-    made = Signal(object)  # Path: a file was written
+    outlooks_changed = Signal()  # more is known of the kinds of file
 
     def __init__(self, config: Callable[[], EngineConfig]) -> None:
         """`config`: what models are opened with; it is called in another thread."""
         super().__init__()
         self._config = config
-        self._task: asyncio.Task[None] | None = None
-        self.stage = Stage.CHOOSE
-        self.source: Path | None = None
         self.kinds: tuple[FileType, ...] = ()
         self.examination: Examination | None = None
         self.outlooks: dict[str, Outlook] = {}
         self.request: ConversionRequest | None = None
-        self.job: Job | None = None
-        self.result: Converted | None = None
-        self.error = ""
-        self.failed_in_plan = False  # the checkpoint was refused, not the conversion interrupted
+        self.result: Outcome | None = None
 
     @property
     def name(self) -> str:
         """What is converted, for people."""
         return checkpoint_name(self.source.absolute()) if self.source is not None else ""
 
-    @property
-    def is_running(self) -> bool:
-        return self.stage is Stage.RUN
-
     # What the page asks for.
 
     def choose(self, source: Path) -> None:
-        """Look at a checkpoint; ignored while a conversion runs."""
+        """Look at a checkpoint or a file; ignored while a conversion runs."""
         if self.is_running:
             return
         self._forget()
@@ -100,14 +74,13 @@ class ConversionTask(QObject):
             return
         self.source = Path(request.source)
         self.request = request
-        self.error, self.result = "", None
-        self.job = Job(self.tr("Converting {name}").format(name=self.name))
-        self.job.on_change(lambda _job: self.progressed.emit())
+        self.failure, self.result = None, None
+        job = self._start_job(self.tr("Converting {name}").format(name=self.name))
         try:
             unfinished.remember(request)
         except OSError as error:  # then it can be done, but not be taken up again
             log.warning("the conversion could not be written down: %s", error)
-        self._begin(Stage.RUN, partial(self._run, request, self.job))
+        self._begin(Stage.RUN, partial(self._run, request, job))
 
     def retry(self) -> None:
         """Do again what failed or was cancelled."""
@@ -116,73 +89,30 @@ class ConversionTask(QObject):
         elif self.source is not None:
             self.choose(self.source)
 
-    def cancel(self) -> None:
-        """End the conversion; nothing of it stays."""
-        if self.job is not None:
-            self.job.cancel()
-            self.progressed.emit()
-
-    def leave(self) -> None:
-        """The program ends: a conversion is left as it is, to go on at the next start; anything else is given up."""
-        if not self.is_running:
-            self._stop()
-
     # In the background.
 
     async def _examine(self, source: Path) -> None:
         loop = asyncio.get_running_loop()
         self.kinds, self.examination = await loop.run_in_executor(None, _examined, source)
         self._set(Stage.PLAN)
+        speed = await loop.run_in_executor(None, _memory_speed, self._config)
         for kind in self.kinds:
-            self.outlooks[kind.key] = await loop.run_in_executor(None, _outlook, source, kind, self._config)
-            self.changed.emit()
+            self.outlooks[kind.key] = await loop.run_in_executor(None, _outlook, source, kind, self._config, speed)
+            self.outlooks_changed.emit()
+        log.info("the plan for %s is ready", source)
 
     async def _run(self, request: ConversionRequest, job: Job) -> None:
         try:
             self.result = await job.run(lambda job: _converted(job, request))
         finally:
             unfinished.forget()
+        log.info("converted: %s", self.result.path)
         self._set(Stage.DONE)
-        if self.result.path is not None:
-            self.made.emit(self.result.path)
-
-    def _begin(self, stage: Stage, work: Work) -> None:
-        self._stop()
-        self._set(stage)
-        self._task = asyncio.get_running_loop().create_task(self._guard(work))
-
-    async def _guard(self, work: Work) -> None:
-        failed_in_plan = self.stage is Stage.EXAMINE
-        try:
-            await work()
-        except JobCancelledError:
-            self._set(Stage.CANCELLED)
-        except ColibriError as error:
-            self._fail(str(error), failed_in_plan)
-        except OSError as error:
-            self._fail(f"{error.filename or self.source}: {error.strerror or error}", failed_in_plan)
-        except Exception as error:
-            log.exception("conversion of %s", self.source)
-            text = self.tr("This is a fault of Colibri; the log has more: {error}").format(error=error)
-            self._fail(text, failed_in_plan)
-
-    def _fail(self, error: str, failed_in_plan: bool) -> None:
-        log.warning("conversion of %s: %s", self.source, error)
-        self.error, self.failed_in_plan = error, failed_in_plan
-        self._set(Stage.FAILED)
-
-    def _stop(self) -> None:
-        if self._task is not None and not self._task.done():
-            self._task.cancel()
-        self._task = None
+        self.made.emit(self.result.path)
 
     def _forget(self) -> None:
-        self.source = self.examination = self.request = self.job = self.result = None
-        self.outlooks, self.error = {}, ""
-
-    def _set(self, stage: Stage) -> None:
-        self.stage = stage
-        self.changed.emit()
+        self.source = self.examination = self.request = self.job = self.result = self.failure = None
+        self.outlooks = {}
 
 
 # In other threads. The imports bring NumPy and the engine.
@@ -195,21 +125,20 @@ def _examined(source: Path) -> tuple[tuple[FileType, ...], Examination]:
     return FILE_TYPES, examine(source)
 
 
-def _outlook(source: Path, kind: FileType, config: Callable[[], EngineConfig]) -> Outlook:
+def _memory_speed(config: Callable[[], EngineConfig]) -> float | None:
+    from app.speed_forecast import memory_speed  # noqa: PLC0415
+    from engine.hardware.cpu import usable_cores  # noqa: PLC0415
+
+    return memory_speed(config().threads or usable_cores())
+
+
+def _outlook(source: Path, kind: FileType, config: Callable[[], EngineConfig], speed: float | None) -> Outlook:
     from app.conversion_plan import outlook  # noqa: PLC0415
 
-    return outlook(source, kind, config())
+    return outlook(source, kind, config(), memory_bytes_per_second=speed)
 
 
-def _converted(job: Job, request: ConversionRequest) -> Converted:
-    from app.conversion import convert  # noqa: PLC0415
-    from app.file_types import ROUTER_TYPES, file_type  # noqa: PLC0415
+def _converted(job: Job, request: ConversionRequest) -> Outcome:
+    from app.requested_conversion import run_request  # noqa: PLC0415
 
-    log.info("converting %s", asdict(request))
-    options = file_type(request.type_key).options(
-        router_type=ROUTER_TYPES[request.router], top_k=request.top_k, name=request.name
-    )
-    result = convert(job, Path(request.source), Path(request.target), options, verified=True)
-    for path in unfinished.left_overs(Path(request.target)):  # of a run that was killed
-        path.unlink(missing_ok=True)
-    return result
+    return run_request(job, request)

@@ -1,89 +1,54 @@
-"""The page that turns a published checkpoint into a model file: choose, plan, convert, verify, chat."""
+"""Makes a model file of a checkpoint, or of a file of another type: choose, plan, convert, verify, chat."""
 
 from __future__ import annotations
 
 import asyncio
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLabel, QProgressBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app import unfinished
 from app.model_places import checkpoints_of_other_programs
 from app.unfinished import ConversionRequest
+from ui import format as fmt
 from ui.convert.choose_view import ChooseView
-from ui.convert.conversion_task import ConversionTask, Stage
-from ui.convert.end_view import EndView
+from ui.convert.conversion_task import ConversionTask
 from ui.convert.plan_view import PlanView
-from ui.convert.run_view import VERIFY, RunView
-from ui.convert.stepper import Stepper
-from ui.widgets.column_page import ColumnPage
-from ui.widgets.page_header import PageHeader
+from ui.models.proof_facts import proof_facts, proof_sentence
+from ui.wizard.end_view import EndView
+from ui.wizard.long_task import ENDS, Stage
+from ui.wizard.run_view import Phase, RunView
+from ui.wizard.shell import ExamineView, WizardShell
 
-View = TypeVar("View", bound=QWidget)
+if TYPE_CHECKING:
+    from app.conversion import Converted
 
-_COLUMN_WIDTH = 700
 _CHOOSE, _PLAN, _CONVERT, _VERIFY, _CHAT = range(5)
 
 
-class ExamineView(QWidget):
-    """A checkpoint is being read."""
-
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.text = QLabel(self)
-        self.text.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.text.setProperty("tone", "muted")
-        self.text.setWordWrap(True)
-        bar = QProgressBar(self)
-        bar.setTextVisible(False)
-        bar.setRange(0, 0)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 60, 0, 0)
-        column.setSpacing(12)
-        column.addWidget(self.text)
-        column.addWidget(bar)
-
-
-class ConvertPage(QWidget):
+class ConvertPage(WizardShell):
     """Shows the stage of its task; the task goes on when another page is shown."""
 
     chat_requested = Signal(object)  # Path
     reveal_requested = Signal(object)  # Path
+    carve_requested = Signal()
 
     def __init__(self, task: ConversionTask, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("Page")
-        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self.stepper.set_steps(
+            [self.tr("Choose"), self.tr("Plan"), self.tr("Convert"), self.tr("Verify"), self.tr("Chat")]
+        )
         self.task = task
         self._finding: asyncio.Task[None] | None = None
         self._shown_stage: Stage | None = None
-        self.stepper = Stepper(
-            [self.tr("Choose"), self.tr("Plan"), self.tr("Convert"), self.tr("Verify"), self.tr("Chat")], self
-        )
-        self._scroll = ColumnPage(_COLUMN_WIDTH, self)
-        self._scroll.column.addWidget(self.stepper)
-        self._scroll.column.addStretch(1)
-        self._foot = QWidget(self)
-        self._foot.setObjectName("Foot")
-        self._foot.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        self._foot_row = QHBoxLayout(self._foot)
-        self._foot_row.setContentsMargins(24, 10, 24, 10)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(PageHeader(self.tr("Convert a model"), self))
-        layout.addWidget(self._scroll, 1)
-        layout.addWidget(self._foot)
-        self.views: list[QWidget] = []
         task.changed.connect(self._refresh)
+        task.outlooks_changed.connect(self._on_outlooks)
         task.progressed.connect(self._on_progress)
         self._refresh()
-
-    # The views are made when they are first needed, so that no click waits for all of them.
 
     @cached_property
     def choose_view(self) -> ChooseView:
@@ -91,46 +56,50 @@ class ConvertPage(QWidget):
         view.chosen.connect(self.task.choose)
         view.folder_requested.connect(self.ask_folder)
         view.file_requested.connect(self.ask_file)
+        view.carve_requested.connect(self.carve_requested)
         view.unfinished.resumed.connect(self.task.start)
         view.unfinished.discarded.connect(self._discard)
-        return self._added(view)
+        return self.added(view)
 
     @cached_property
     def examine_view(self) -> ExamineView:
-        return self._added(ExamineView(self))
+        return self.added(ExamineView(self))
 
     @cached_property
     def plan_view(self) -> PlanView:
         view = PlanView(self.task, self)
         view.started.connect(self.task.start)
         view.back_requested.connect(self.task.back)
-        view.target_requested.connect(self.ask_target)
-        self._foot_row.addWidget(view.back)  # always in sight however many kinds of file there are
-        self._foot_row.addStretch(1)
-        self._foot_row.addWidget(view.start)
-        return self._added(view)
+        view.target.requested.connect(self.ask_target)
+        view.calibration.text_requested.connect(self.ask_text)
+        return self.added(view, view.back, view.start)
 
     @cached_property
     def run_view(self) -> RunView:
-        view = RunView(self)
+        phases = [
+            Phase(self.tr("Check the model"), ("checking the checkpoint",)),
+            Phase(self.tr("Calibrate"), ("calibrating",)),
+            Phase(self.tr("Write the file"), ("preparing the engine", "writing")),
+            Phase(self.tr("Read it back"), ("verifying",)),
+            Phase(self.tr("Compare it with the source"), ("comparing with the source", "writing the figures")),
+        ]
+        note = self.tr(
+            "You can go on chatting meanwhile. If Colibri is closed, the conversion goes on at the next start where it "
+            "was; nothing stays of one that is cancelled."
+        )
+        view = RunView(phases, note, self)
         view.cancelled.connect(self.task.cancel)
-        return self._added(view)
+        return self.added(view)
 
     @cached_property
     def end_view(self) -> EndView:
-        view = EndView(self.task, self)
+        view = EndView(self)
         view.chat_requested.connect(self.chat_requested)
         view.reveal_requested.connect(self.reveal_requested)
         view.retried.connect(self.task.retry)
         view.plan_requested.connect(self.task.back_to_plan)
         view.another_requested.connect(self.task.back)
-        return self._added(view)
-
-    def _added(self, view: View) -> View:
-        view.hide()
-        self.views.append(view)
-        self._scroll.column.insertWidget(len(self.views), view)
-        return view
+        return self.added(view)
 
     def _view(self, stage: Stage) -> QWidget:
         if stage is Stage.CHOOSE:
@@ -151,29 +120,34 @@ class ConvertPage(QWidget):
         found = await loop.run_in_executor(None, lambda: list(checkpoints_of_other_programs()))
         interrupted = None if self.task.is_running else await loop.run_in_executor(None, unfinished.unfinished)
         self.choose_view.set_found(found)
-        self.choose_view.unfinished.show_request(interrupted)
+        self.choose_view.show_unfinished(interrupted)
 
     def _discard(self, request: ConversionRequest) -> None:
         unfinished.discard(request)
-        self.choose_view.unfinished.show_request(None)
+        self.choose_view.show_unfinished(None)
 
     def ask_folder(self) -> None:
         """Ask for a checkpoint's folder."""
         dialog = QFileDialog(self, self.tr("Choose a model's folder"))
         dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.fileSelected.connect(lambda name: self.task.choose(Path(name)))
         self._open(dialog)
 
     def ask_file(self) -> None:
-        """Ask for a checkpoint of one file."""
+        """Ask for a checkpoint of one file, or a model file."""
         dialog = QFileDialog(self, self.tr("Choose a model's file"))
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.setNameFilters([self.tr("Safetensors (*.safetensors)"), self.tr("All files (*)")])
+        dialog.setNameFilters([self.tr("Models (*.safetensors *.gguf)"), self.tr("All files (*)")])
+        dialog.fileSelected.connect(lambda name: self.task.choose(Path(name)))
         self._open(dialog)
 
-    def _open(self, dialog: QFileDialog) -> None:
-        dialog.fileSelected.connect(lambda name: self.task.choose(Path(name)))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.open()
+    def ask_text(self) -> None:
+        """Ask for a text for calibration."""
+        dialog = QFileDialog(self, self.tr("Choose a text for calibration"))
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.setNameFilters([self.tr("Texts (*.txt *.md)"), self.tr("All files (*)")])
+        dialog.fileSelected.connect(self.plan_view.calibration.set_text)
+        self._open(dialog)
 
     def ask_target(self, present: str) -> None:
         """Ask where the file shall go."""
@@ -182,14 +156,21 @@ class ConvertPage(QWidget):
         dialog.setDefaultSuffix("gguf")
         dialog.setNameFilters([self.tr("Models (*.gguf)")])
         dialog.selectFile(present)
-        dialog.fileSelected.connect(lambda name: self.plan_view.set_target(Path(name)))
+        dialog.fileSelected.connect(lambda name: self.plan_view.target.choose(Path(name)))
+        self._open(dialog)
+
+    def _open(self, dialog: QFileDialog) -> None:
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.open()
+
+    def _on_outlooks(self) -> None:
+        if self.task.stage is Stage.PLAN:
+            self.plan_view.refresh()
 
     def _on_progress(self) -> None:
         self.run_view.progress()
         if self.task.is_running:
-            self.stepper.set_step(_VERIFY if self.run_view.phase == VERIFY else _CONVERT)
+            self.stepper.set_step(_VERIFY if self.run_view.phase > _CONVERT else _CONVERT)
 
     def _refresh(self) -> None:
         task, stage = self.task, self.task.stage
@@ -201,16 +182,52 @@ class ConvertPage(QWidget):
         elif stage is Stage.RUN and task.job is not None and task.request is not None:
             title = self.tr("Converting {name}").format(name=task.name)
             self.run_view.show_job(title, task.request.target, task.job)
-        elif stage in {Stage.DONE, Stage.FAILED, Stage.CANCELLED}:
-            self.end_view.refresh()
-        shown = self._view(stage)
-        for view in self.views:
-            view.setVisible(view is shown)
-        self._foot.setVisible(stage is Stage.PLAN)
+        elif stage in ENDS:
+            self._show_end()
+        self.show_view(self._view(stage), is_new=is_new)
         self._show_step()
         if is_new:
-            self._scroll.verticalScrollBar().setValue(0)
             self._focus(stage)
+
+    def _show_end(self) -> None:
+        task, view = self.task, self.end_view
+        where, left = str(task.source or ""), self.tr("Nothing was left behind.")
+        can_plan = task.examination is not None
+        if task.stage is Stage.DONE and task.result is not None:
+            converted, problem = task.result.converted, task.result.proof_problem
+            proof = converted.proof
+            warning = self.tr("It could not be compared with its source: {reason}").format(reason=problem)
+            view.show_done(
+                self.tr("The model is ready"),
+                task.result.path,
+                proof_sentence(proof) if proof is not None else self._verified(converted),
+                [*proof_facts(proof), (self.tr("Read back"), self._verified_share(converted))],
+                warning=warning if problem else "",
+                another=self.tr("Convert another"),
+            )
+        elif task.failure is not None:
+            view.show_failure(task.failure, where, "" if task.failed_in_plan else left, can_plan=can_plan)
+        else:
+            view.show_cancelled(where, left, can_plan=can_plan)
+
+    def _verified(self, result: Converted) -> str:
+        verification = result.verification
+        if verification is None:
+            return ""
+        if verification.is_whole:
+            text = self.tr("All {n} tensors, {size}, were read back and equal the source to the last bit.")
+        else:
+            text = self.tr("All {n} tensors were read back; {size} of their values were compared with the source.")
+        size = fmt.size(verification.compared_bytes)
+        return text.format(n=fmt.count(verification.n_tensors), size=size)
+
+    def _verified_share(self, result: Converted) -> str | None:
+        verification = result.verification
+        if verification is None or result.proof is None:
+            return None
+        if verification.is_whole:
+            return self.tr("{n} tensors, equal to the last bit").format(n=fmt.count(verification.n_tensors))
+        return self.tr("{n} tensors, as planned").format(n=fmt.count(verification.n_tensors))
 
     def _show_step(self) -> None:
         stage = self.task.stage
@@ -229,8 +246,12 @@ class ConvertPage(QWidget):
             self.choose_view.drop_zone.folder_button.setFocus(Qt.FocusReason.OtherFocusReason)
         elif stage is Stage.PLAN:
             self.plan_view.focus()
-        elif stage in {Stage.DONE, Stage.FAILED, Stage.CANCELLED}:
+        elif stage in ENDS:
             self.end_view.focus()
+
+    def showEvent(self, event: object) -> None:
+        super().showEvent(event)  # type: ignore[arg-type]
+        self._focus(self.task.stage)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape and self.task.stage not in {Stage.CHOOSE, Stage.RUN}:

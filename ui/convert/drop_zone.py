@@ -33,7 +33,13 @@ class DropZone(QWidget):
         title = QLabel(self.tr("Drop a model's folder here"), self)
         title.setProperty("tone", "title")
         title.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        text = QLabel(self.tr("As it is published: safetensors files, config.json and the tokenizer's files"), self)
+        text = QLabel(
+            self.tr(
+                "As it is published: safetensors files, config.json and the tokenizer's files. Or a GGUF file, to make "
+                "it smaller"
+            ),
+            self,
+        )
         text.setProperty("tone", "muted")
         text.setAlignment(Qt.AlignmentFlag.AlignCenter)
         text.setWordWrap(True)

@@ -1,11 +1,11 @@
-"""What few people change about a conversion, folded away: name, router precision, experts for each token."""
+"""What few people change about a conversion, folded away: name, routers, experts for each token, the comparison."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtWidgets import QFormLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QFormLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from ui.theme import current_theme, themed_icon
 from ui.widgets.combo_box import ComboBox
@@ -50,6 +50,12 @@ class PlanOptions(QWidget):
             self.top_k_field,
             self.tr("Fewer are faster, and worse: the model was trained with the number given"),
         )
+        self.proof_field = QCheckBox(self.tr("Let both read a text, and count how often they agree"), self)
+        self._row(
+            self.tr("Compare with the source"),
+            self.proof_field,
+            self.tr("The figures are kept in the file. For a large model it takes some minutes"),
+        )
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
@@ -78,6 +84,7 @@ class PlanOptions(QWidget):
         self._found = found
         self.name_field.setText(found.model_name)
         self.router_field.setCurrentIndex(0)
+        self.proof_field.setChecked(True)
         has_experts = bool(found.n_experts and found.top_k)
         for row in (1, 2):
             self._form.setRowVisible(row, has_experts)
@@ -97,6 +104,10 @@ class PlanOptions(QWidget):
     def name(self) -> str | None:
         text = self.name_field.text().strip()
         return None if self._found is None or text in {"", self._found.model_name} else text
+
+    @property
+    def proves(self) -> bool:
+        return self.proof_field.isChecked()
 
     def _on_toggled(self, is_open: bool) -> None:
         self._body.setVisible(is_open)

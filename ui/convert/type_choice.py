@@ -8,7 +8,8 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from ui import format as fmt
-from ui.theme import current_theme
+from ui.theme import current_theme, themed_icon
+from ui.widgets.elided_label import ElidedLabel
 
 if TYPE_CHECKING:
     from app.conversion_plan import Outlook
@@ -30,7 +31,7 @@ class TypeCard(QPushButton):
         self._badge = QLabel(self.tr("Recommended"), self)
         self._badge.setProperty("tone", "badge")
         self._badge.hide()
-        self._hint = QLabel(self)
+        self._hint = ElidedLabel(self)
         self._hint.setProperty("tone", "small")
         self._size = QLabel(self)
         self._size.setProperty("tone", "strong")
@@ -48,8 +49,7 @@ class TypeCard(QPushButton):
         first.addWidget(self._size)
         second = QHBoxLayout()
         second.setSpacing(8)
-        second.addWidget(self._hint)
-        second.addStretch(1)
+        second.addWidget(self._hint, 1)
         second.addWidget(self._fit)
         column = QVBoxLayout(self)
         column.setContentsMargins(14, 9, 14, 9)
@@ -99,13 +99,16 @@ class TypeCard(QPushButton):
             return self.tr("Colibri cannot run this kind yet"), "small-warning"
         needed = fmt.size(fit.plan.total_bytes)
         if fit.fits:
-            return self.tr("Runs in {needed} of memory").format(needed=needed), "small"
+            text = self.tr("Runs in {needed} of memory").format(needed=needed)
+            if outlook.tokens_per_second:
+                text += "  ·  " + self.tr("about {rate}").format(rate=fmt.rough_rate(outlook.tokens_per_second))
+            return text, "small"
         text = self.tr("Needs {needed} of memory, {available} are free")
         return text.format(needed=needed, available=fmt.size(fit.available_bytes)), "small-warning"
 
 
 class TypeChoice(QWidget):
-    """Arrow keys move between the cards."""
+    """Shows the recommended kind, and all others when they are asked for. Arrow keys move between the cards."""
 
     chosen = Signal(str)
 
@@ -113,35 +116,43 @@ class TypeChoice(QWidget):
         super().__init__(parent)
         self.setAccessibleName(self.tr("Kind of file"))
         self._group = QButtonGroup(self)
-        self._cards: dict[str, TypeCard] = {}
+        self._kinds: tuple[FileType, ...] = ()
+        self._cards: dict[str, TypeCard] = {}  # made when they are first shown
+        self._shown: tuple[dict[str, Outlook], str | None, str] = ({}, None, "")
+        self.toggle = QPushButton(self)
+        self.toggle.setProperty("kind", "reasoning")
+        self.toggle.setCheckable(True)
+        self.toggle.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.toggle.toggled.connect(lambda _is_open: self._arrange())
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(6)
+        self._column.addWidget(self.toggle, 0, Qt.AlignmentFlag.AlignLeft)
+        current_theme().changed.connect(self._restyle)
 
     def set_kinds(self, kinds: tuple[FileType, ...]) -> None:
-        """Make a card for each kind; nothing happens if they are there already."""
-        if list(self._cards) == [kind.key for kind in kinds]:
+        """The kinds to choose from; nothing happens if they are known already."""
+        if kinds == self._kinds:
             return
         for old in self._cards.values():
             self._group.removeButton(old)
             self._column.removeWidget(old)
             old.hide()
             old.deleteLater()
-        self._cards = {kind.key: TypeCard(kind.key, kind.name, self) for kind in kinds}
-        for card in self._cards.values():
-            self._group.addButton(card)
-            self._column.addWidget(card)
-            card.toggled.connect(lambda is_on, key=card.key: self.chosen.emit(key) if is_on else None)
+        self._kinds, self._cards = kinds, {}
+        self._arrange()
 
     def show_outlooks(self, outlooks: dict[str, Outlook], recommended: str | None, source_key: str) -> None:
-        for key, card in self._cards.items():
-            card.show_outlook(
-                outlooks.get(key), self._hint(key, is_source=key == source_key), is_recommended=key == recommended
-            )
+        """What is known of the kinds by now; `source_key`: the one that is nearest to the source."""
+        self._shown = (dict(outlooks), recommended, source_key)
+        for card in self._cards.values():
+            self._show_outlook(card)
+        self._arrange()
 
     def choose(self, key: str) -> None:
-        if key in self._cards:
-            self._cards[key].setChecked(True)
+        if key in {kind.key for kind in self._kinds}:
+            self._card(key).setChecked(True)
+            self._arrange()
 
     @property
     def key(self) -> str | None:
@@ -150,7 +161,45 @@ class TypeChoice(QWidget):
 
     @property
     def cards(self) -> dict[str, TypeCard]:
-        return dict(self._cards)
+        """All of them, in order."""
+        return {kind.key: self._card(kind.key) for kind in self._kinds}
+
+    def _card(self, key: str) -> TypeCard:
+        if key not in self._cards:
+            kind = next(kind for kind in self._kinds if kind.key == key)
+            card = self._cards[key] = TypeCard(key, kind.name, self)
+            self._group.addButton(card)
+            card.toggled.connect(lambda is_on: self.chosen.emit(key) if is_on else None)
+            self._show_outlook(card)
+        return self._cards[key]
+
+    def _show_outlook(self, card: TypeCard) -> None:
+        outlooks, recommended, source_key = self._shown
+        hint = self._hint(card.key, is_source=card.key == source_key)
+        card.show_outlook(outlooks.get(card.key), hint, is_recommended=card.key == recommended)
+
+    def _arrange(self) -> None:
+        """The recommended kind and the chosen one on top, then the others if they are asked for."""
+        is_open = self.toggle.isChecked()
+        first = [key for key in (self._shown[1], None if is_open else self.key) if key is not None]
+        wanted = list(dict.fromkeys(first or ([self.key] if self.key else [])))
+        n_first = len(wanted)
+        if is_open:
+            wanted += [kind.key for kind in self._kinds if kind.key not in wanted]
+        for place, key in enumerate(wanted):
+            self._column.insertWidget(place if place < n_first else place + 1, self._card(key))
+        for key, card in self._cards.items():
+            card.setVisible(key in wanted)
+        n_others = len(self._kinds) - n_first
+        self.toggle.setText(self.tr("Other kinds ({n})").format(n=n_others))
+        self.toggle.setAccessibleName(self.toggle.text())
+        self._restyle()
+
+    def _restyle(self) -> None:
+        size = current_theme().px(14)
+        icon = "chevron-down" if self.toggle.isChecked() else "chevron-right"
+        self.toggle.setIcon(themed_icon(icon, "text_muted", size))
+        self.toggle.setIconSize(QSize(size, size))
 
     def _hint(self, key: str, *, is_source: bool) -> str:
         if is_source:

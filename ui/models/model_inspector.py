@@ -63,7 +63,7 @@ class ModelInspector(QObject):
     def look(self) -> None:
         """Find out about the selected model, again if need be: its header, then its memory."""
         self._settle.stop()
-        if self.path is not None:
+        if self.path is not None and asyncio._get_running_loop() is not None:  # else the program is ending
             self._start("look", self._look(self.path))
 
     def compute_checksum(self) -> None:

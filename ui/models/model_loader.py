@@ -170,7 +170,7 @@ class ModelLoader(QObject):
         self.name = entry.name if entry is not None else model_name(path, "")
         job = self._follow(Job(self.name))
         self._set(LoadState.LOADING)
-        config = await asyncio.get_running_loop().run_in_executor(None, self.engine_config)
+        config = await asyncio.get_running_loop().run_in_executor(None, self.engine_config, path)
         job.check()
         info = await self._service.load(path, config, job)
         self.context_length = min(config.context_length, info.training_context or config.context_length)
@@ -179,12 +179,13 @@ class ModelLoader(QObject):
         self._set(LoadState.READY)
         self.ready.emit()
 
-    def engine_config(self) -> Any:
-        """What models are opened with. Call it on another thread: the engine's import takes its time."""
+    def engine_config(self, path: Path | None = None) -> Any:
+        """What models are opened with, `path` in particular. Call it on another thread: the import takes its time."""
         from engine import EngineConfig  # noqa: PLC0415
 
         settings = self._settings.settings
-        return EngineConfig(context_length=settings.context_length, threads=settings.threads)
+        top_k = None if path is None else settings.experts_per_token.get(str(path))
+        return EngineConfig(context_length=settings.context_length, threads=settings.threads, top_k=top_k)
 
     async def _unload(self) -> None:
         await self._service.unload()
@@ -201,6 +202,12 @@ class ModelLoader(QObject):
         if state in {LoadState.READY, LoadState.ERROR, LoadState.EMPTY}:
             self._job = None
         self.changed.emit()
+
+    @property
+    def top_k(self) -> int | None:
+        """How many experts each token of the open model has."""
+        info = self._service.info
+        return None if info is None else info.top_k
 
     @property
     def can_take_messages(self) -> bool:

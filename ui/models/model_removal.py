@@ -107,7 +107,12 @@ class ModelRemoval(QObject):
     def _forget(self, entry: ModelEntry) -> None:
         settings = self._window.services.settings
         left = without(settings.settings, entry.path)
-        settings.change(default_model=left.default_model, model_path=left.model_path, recent_models=left.recent_models)
+        settings.change(
+            default_model=left.default_model,
+            model_path=left.model_path,
+            recent_models=left.recent_models,
+            experts_per_token=left.experts_per_token,
+        )
         self._window.management.refresh_library()
 
     def _say(self, error: OSError) -> None:

@@ -8,8 +8,12 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QProgressBar, QPus
 from app.library import ModelEntry
 from app.model_details import parameters
 from ui import format as fmt
+from ui.carve.carving_task import CarvingTask
+from ui.models.demonstration_card import DemonstrationCard
+from ui.models.expert_choice import ExpertChoice
 from ui.models.model_inspector import ModelInspector
 from ui.models.place_names import place_name
+from ui.models.proof_facts import proof_facts, proof_sentence
 from ui.widgets.column_page import ColumnPage
 from ui.widgets.elided_label import ElidedLabel
 from ui.widgets.fact_grid import FactGrid
@@ -29,14 +33,22 @@ class ModelView(ColumnPage):
     default_requested = Signal(bool)
     reveal_requested = Signal()
     delete_requested = Signal()
+    carve_requested = Signal()
+    top_k_chosen = Signal(object)  # int or None
 
-    def __init__(self, inspector: ModelInspector, parent: QWidget | None = None) -> None:
+    def __init__(self, inspector: ModelInspector, carving: CarvingTask, parent: QWidget | None = None) -> None:
         super().__init__(_WIDTH, parent)
         self._inspector = inspector
+        self._top_ks: tuple[int | None, int | None] = (None, None)  # the user's, and the one in use now
+        self.demonstration = DemonstrationCard(carving, self)
+        self.demonstration.plan_requested.connect(self.carve_requested)
         self.entry: ModelEntry | None = None
         self._is_default = False
         self.column.setSpacing(10)
         self._head()
+        self.column.addWidget(self.demonstration)
+        self._experts()
+        self._proof()
         self._memory()
         self._facts()
         self._checksum()
@@ -74,11 +86,13 @@ class ModelView(ColumnPage):
         self.unload = self._button(self.tr("Unload"), self.unload_requested)
         self.default = self._button(self.tr("Make default"), lambda: self.default_requested.emit(not self._is_default))
         self.reveal = self._button(self.tr("Show in the file manager"), self.reveal_requested)
+        self.carve = self._button(self.tr("Cut into experts…"), self.carve_requested)
         self.delete = self._button(self.tr("Delete…"), self.delete_requested, "danger")
-        first, second = QHBoxLayout(), QHBoxLayout()
+        first, second, third = QHBoxLayout(), QHBoxLayout(), QHBoxLayout()
         for row, buttons in (
             (first, (self.chat, self.load, self.unload, self.default)),
             (second, (self.reveal, self.delete)),
+            (third, (self.carve,)),
         ):
             row.setSpacing(8)
             for button in buttons:
@@ -89,6 +103,22 @@ class ModelView(ColumnPage):
         self.column.addSpacing(2)
         self.column.addLayout(first)
         self.column.addLayout(second)
+        self.column.addLayout(third)
+
+    def _experts(self) -> None:
+        self._experts_title = self._section(self.tr("Experts for each token"))
+        self.experts = ExpertChoice(self)
+        self.experts.chosen.connect(self.top_k_chosen)
+        self.experts.load_requested.connect(self.load_requested)
+        self.column.addWidget(self.experts)
+
+    def _proof(self) -> None:
+        self._proof_title = self._section(self.tr("Compared with its source"))
+        self.proof = QLabel(self)
+        self.proof.setWordWrap(True)
+        self.proof_facts = FactGrid(self)
+        self.column.addWidget(self.proof)
+        self.column.addWidget(self.proof_facts)
 
     def _memory(self) -> None:
         self._memory_title = self._section(self.tr("Memory"))
@@ -122,9 +152,19 @@ class ModelView(ColumnPage):
             self.column.addWidget(widget)
         self.column.addLayout(row)
 
-    def show_entry(self, entry: ModelEntry | None, *, is_loaded: bool, is_loading: bool, is_default: bool) -> None:
-        """Another model, or another state of the same one."""
+    def show_entry(
+        self,
+        entry: ModelEntry | None,
+        *,
+        is_loaded: bool,
+        is_loading: bool,
+        is_default: bool,
+        top_ks: tuple[int | None, int | None] = (None, None),
+    ) -> None:
+        """Another model, or another state of the same one. `top_ks`: the user's choice, and what is in use now."""
         self.entry = entry
+        self._top_ks = top_ks
+        self.demonstration.show_entry(entry)
         if entry is None:
             return
         self._is_default = is_default
@@ -156,6 +196,8 @@ class ModelView(ColumnPage):
         for widget in (self._memory_title, self.fit, self._facts_title, self.facts):
             widget.setVisible(not problem)
         self._show_facts(entry)
+        self._show_experts(is_shown=not problem)
+        self._show_proof(is_shown=not problem)
         self._show_fit(is_shown=not problem)
         self._show_sums()
 
@@ -186,6 +228,21 @@ class ModelView(ColumnPage):
                 *((key.removeprefix("colibri."), value) for key, value in details.own_keys.items()),
             ]
         )
+
+    def _show_experts(self, *, is_shown: bool) -> None:
+        details = self._inspector.details if is_shown else None
+        self.experts.show_model(details, *self._top_ks)
+        self._experts_title.setVisible(not self.experts.isHidden())
+        can_be_carved = details is not None and details.can_be_carved
+        self.carve.setVisible(can_be_carved and self.demonstration.isHidden())
+
+    def _show_proof(self, *, is_shown: bool) -> None:
+        proof = self._inspector.details.proof if is_shown and self._inspector.details is not None else None
+        for widget in (self._proof_title, self.proof, self.proof_facts):
+            widget.setVisible(proof is not None)
+        if proof is not None:
+            self.proof.setText(proof_sentence(proof))
+            self.proof_facts.set_facts([*proof_facts(proof), (self.tr("Source"), proof.source)])
 
     def _show_fit(self, *, is_shown: bool) -> None:
         fit, problem = self._inspector.fit, self._inspector.fit_problem

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 from app.library import ModelEntry
 from app.settings import SettingsFile
 from ui import format as fmt
+from ui.carve.carving_task import CarvingTask
 from ui.models.model_inspector import ModelInspector
 from ui.models.model_list import ListedModel, ModelList
 from ui.models.model_loader import LoadState, ModelLoader
@@ -71,12 +72,16 @@ class ModelsPage(QWidget):
     folder_requested = Signal()
     convert_requested = Signal()
     refresh_requested = Signal()
+    carve_requested = Signal(object)  # Path
+    carving_shown = Signal()  # the page of the carving that is under way
 
-    def __init__(self, loader: ModelLoader, settings: SettingsFile, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, loader: ModelLoader, settings: SettingsFile, carving: CarvingTask, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self.setObjectName("Page")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        self._loader, self._settings = loader, settings
+        self._loader, self._settings, self._carving = loader, settings, carving
         self.inspector = ModelInspector(loader.engine_config)
         self.inspector.setParent(self)
         self._context_length = settings.settings.context_length
@@ -107,7 +112,7 @@ class ModelsPage(QWidget):
         column.addWidget(self.filter)
         column.addWidget(self.list, 1)
         column.addWidget(self._count)
-        self.view = ModelView(self.inspector, self)
+        self.view = ModelView(self.inspector, self._carving, self)
         self.empty = EmptyModels(self)
         self._stack = QStackedWidget(self)
         self._stack.addWidget(self.view)
@@ -144,6 +149,10 @@ class ModelsPage(QWidget):
         view.reveal_requested.connect(lambda: self.reveal_requested.emit(self.list.path))
         view.delete_requested.connect(self._ask_delete)
         view.default_requested.connect(self._on_default)
+        view.carve_requested.connect(lambda: self.carve_requested.emit(self.list.path))
+        view.top_k_chosen.connect(self._on_top_k)
+        view.demonstration.chat_requested.connect(self.chat_requested)
+        view.demonstration.details_requested.connect(self.carving_shown)
         self._loader.changed.connect(self.refresh)
         self._settings.on_change(lambda _settings: self._later.start())
         self._later = QTimer(self)
@@ -195,11 +204,14 @@ class ModelsPage(QWidget):
     def _show_selected(self) -> None:
         loader, path = self._loader, self.list.path
         entry = loader.library.find(path) if loader.library is not None and path is not None else None
+        is_loaded = path is not None and loader.state is LoadState.READY and path == loader.path
+        wanted = self._settings.settings.experts_per_token.get(str(path))
         self.view.show_entry(
             entry,
-            is_loaded=path is not None and loader.state is LoadState.READY and path == loader.path,
+            is_loaded=is_loaded,
             is_loading=path is not None and loader.state is LoadState.LOADING and path == loader.path,
             is_default=path is not None and str(path) == self._settings.settings.default_model,
+            top_ks=(wanted, loader.top_k if is_loaded else None),
         )
 
     def _ask_delete(self) -> None:
@@ -208,6 +220,10 @@ class ModelsPage(QWidget):
 
     def _on_default(self, is_wanted: bool) -> None:
         self._settings.change(default_model=str(self.list.path) if is_wanted else "")
+
+    def _on_top_k(self, top_k: int | None) -> None:
+        kept = {path: k for path, k in self._settings.settings.experts_per_token.items() if path != str(self.list.path)}
+        self._settings.change(experts_per_token=kept if top_k is None else {**kept, str(self.list.path): top_k})
 
     def _on_settings(self) -> None:
         if self._settings.settings.context_length != self._context_length:

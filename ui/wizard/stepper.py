@@ -24,6 +24,10 @@ class Stepper(QWidget):
         current_theme().changed.connect(self.updateGeometry)
         self._describe()
 
+    def set_steps(self, steps: list[str]) -> None:
+        self._steps = steps
+        self._describe()
+
     def set_step(self, index: int, *, failed: bool = False) -> None:
         if (index, failed) != (self.index, self.failed):
             self.index, self.failed = index, failed
@@ -31,6 +35,8 @@ class Stepper(QWidget):
             self.update()
 
     def _describe(self) -> None:
+        if not self._steps:
+            return
         name = self._steps[min(self.index, len(self._steps) - 1)]
         text = self.tr("Step {number} of {total}: {name}")
         number = min(self.index + 1, len(self._steps))

@@ -1,20 +1,40 @@
-"""The conversion at work: its phases, how far it is, how fast, how long still, and a way to cancel it."""
+"""Long work under way: its phases, how far it is, how fast, how long still, its log, and a way to cancel it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QProgressBar,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app.jobs import Job
 from ui import format as fmt
-from ui.theme import current_theme, themed_pixmap
+from ui.theme import current_theme, themed_icon, themed_pixmap
 from ui.widgets.elided_label import ElidedLabel
 from ui.widgets.throttle import Throttle
 
 _STEPS = 1000
 _EVERY_MS = 100
-CHECK, WRITE, VERIFY = range(3)
-_PHASES = {"checking the checkpoint": CHECK, "writing": WRITE, "verifying": VERIFY}
+_MOST_LINES = 2000
+_LOG_HEIGHT = 168
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A step of the work for people; `names`: what the job calls its phases that belong to it."""
+
+    text: str
+    names: tuple[str, ...]
 
 
 class PhaseRow(QWidget):
@@ -58,21 +78,16 @@ class RunView(QWidget):
 
     cancelled = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, phases: Sequence[Phase], note: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._job: Job | None = None
+        self._n_lines = 0
+        self._places = {name: number for number, phase in enumerate(phases) for name in phase.names}
         self._title = ElidedLabel(self)
         self._title.setProperty("tone", "title")
         self._target = ElidedLabel(self)
         self._target.setProperty("tone", "small")
-        self.rows = [
-            PhaseRow(text, self)
-            for text in (
-                self.tr("Check the checkpoint"),
-                self.tr("Write the file"),
-                self.tr("Read it back and compare"),
-            )
-        ]
+        self.rows = [PhaseRow(phase.text, self) for phase in phases]
         self.bar = QProgressBar(self)
         self.bar.setProperty("kind", "thick")
         self.bar.setTextVisible(False)
@@ -82,11 +97,32 @@ class RunView(QWidget):
         self.figures.setProperty("tone", "muted")
         self.cancel = QPushButton(self.tr("Cancel"), self)
         self.cancel.clicked.connect(self.cancelled)
-        note = QLabel(
-            self.tr("You can go on chatting meanwhile. Nothing stays of a conversion that is cancelled."), self
-        )
-        note.setProperty("tone", "muted")
-        note.setWordWrap(True)
+        self.note = QLabel(note, self)
+        self.note.setProperty("tone", "muted")
+        self.note.setWordWrap(True)
+        self._make_log()
+        self._lay_out()
+        self._throttle = Throttle(self._refresh, _EVERY_MS, self)
+
+    def _make_log(self) -> None:
+        self.log_toggle = QPushButton(self.tr("Log"), self)
+        self.log_toggle.setProperty("kind", "reasoning")
+        self.log_toggle.setCheckable(True)
+        self.log_toggle.setAccessibleName(self.tr("Log"))
+        self.log_toggle.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.log_toggle.toggled.connect(self._on_log)
+        self.log = QPlainTextEdit(self)
+        self.log.setObjectName("Log")
+        self.log.setReadOnly(True)
+        self.log.setMaximumBlockCount(_MOST_LINES)
+        self.log.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.log.setAccessibleName(self.tr("Log"))
+        self.log.setTabChangesFocus(True)
+        self.log.hide()
+        self._restyle()
+        current_theme().changed.connect(self._restyle)
+
+    def _lay_out(self) -> None:
         card = QFrame(self)
         card.setObjectName("Card")
         inside = QVBoxLayout(card)
@@ -107,13 +143,16 @@ class RunView(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(12)
         column.addWidget(card)
-        column.addWidget(note)
-        self._throttle = Throttle(self._refresh, _EVERY_MS, self)
+        column.addWidget(self.note)
+        column.addWidget(self.log_toggle, 0, Qt.AlignmentFlag.AlignLeft)
+        column.addWidget(self.log)
 
     def show_job(self, title: str, target: str, job: Job) -> None:
         """Follow a job from now on."""
         if job is not self._job:
             self._job = job
+            self._n_lines = 0
+            self.log.clear()
             self._title.setText(title)
             self._target.setText(target)
             self._refresh()
@@ -125,8 +164,8 @@ class RunView(QWidget):
 
     @property
     def phase(self) -> int:
-        """CHECK, WRITE or VERIFY."""
-        return _PHASES.get(self._job.phase, CHECK) if self._job is not None else CHECK
+        """The place of the present phase among those that were given."""
+        return self._places.get(self._job.phase, 0) if self._job is not None else 0
 
     def _refresh(self) -> None:
         job = self._job
@@ -140,6 +179,8 @@ class RunView(QWidget):
         self.bar.setValue(0 if fraction is None else round(fraction * _STEPS))
         self.figures.setText(self.tr("Stopping…") if job.cancelled else self._figures(job))
         self.cancel.setEnabled(not job.cancelled)
+        if self.log.isVisible():
+            self._show_lines()
 
     def _figures(self, job: Job) -> str:
         parts = []
@@ -150,7 +191,29 @@ class RunView(QWidget):
             parts.append(fmt.speed(rate))
         if job.seconds_left is not None and job.seconds_left >= 1:
             parts.append(fmt.time_left(job.seconds_left))
+        elif job.seconds_so_far >= 1:
+            parts.append(fmt.rough_duration(1000 * job.seconds_so_far))
         return "  ·  ".join(parts)
+
+    def _show_lines(self) -> None:
+        if self._job is not None:
+            lines, self._n_lines = self._job.lines_after(self._n_lines)
+            if lines:
+                self.log.appendPlainText("\n".join(lines))
+
+    def _on_log(self, is_open: bool) -> None:
+        self.log.setVisible(is_open)
+        self._restyle()
+        if is_open:
+            self._show_lines()
+
+    def _restyle(self) -> None:
+        theme = current_theme()
+        size = theme.px(14)
+        icon = "chevron-down" if self.log_toggle.isChecked() else "chevron-right"
+        self.log_toggle.setIcon(themed_icon(icon, "text_muted", size))
+        self.log_toggle.setIconSize(QSize(size, size))
+        self.log.setFixedHeight(theme.px(_LOG_HEIGHT))
 
     def sizeHint(self) -> QSize:
         return QSize(current_theme().px(560), super().sizeHint().height())

@@ -1,0 +1,1 @@
+"""Cutting a dense model into experts: choose, plan, measure, decide, chat."""

@@ -1,0 +1,1 @@
+"""What the pages that make model files share: steps, progress, ends, and advice on failures."""
