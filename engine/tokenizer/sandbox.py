@@ -31,7 +31,7 @@ class RefusedByTemplate(TemplateRuntimeError):
 
 
 class GivenList(list[Any]):
-    """A list of the caller's, which a template may read but not append to."""
+    """A list of the caller's, which a template may read but not change."""
 
 
 def given(value: Any) -> Any:
@@ -110,8 +110,8 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         return template
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        """As the sandbox says; besides, a template may append to lists of its own."""
-        return super().is_safe_attribute(obj, attr, value) or (attr == "append" and type(obj) is list)
+        """As the sandbox says; besides, a template may append to lists of its own and take from them."""
+        return super().is_safe_attribute(obj, attr, value) or (attr in {"append", "pop"} and type(obj) is list)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """The operation, unless its result would be huge."""

@@ -54,6 +54,7 @@ def render(source: str, messages: list[dict[str, Any]] | None = None, **extra: A
         ("{{ messages[0] | items | list }}", "[('role', 'user'), ('content', 'Hi <b>é</b>')]"),
         ("{{ 5 | string ~ 'a' * 3 }}{{ [1] + [2] }}{{ 2 ** 10 }}{{ 7 % 4 }}", "5aaa[1, 2]10243"),
         ("{% set x %}{{ 1 }}{{ 2 }}{% endset %}{{ x }}{{ dict(a=1).a }}", "121"),
+        ("{% set x = [3, 4] %}{{ x.pop(0) }}{{ x }}", "3[4]"),
         ("{% set x = [] %}{% set _ = x.append('a') %}{{ x }}{{ messages[:0] + x }}", "['a']['a']"),
         ("{{ ('{\"a\": [1]}' | from_json).a }}", "[1]"),
         ("{{ messages | map(attribute='role') | tojson }}", '["user"]'),
@@ -97,11 +98,12 @@ def test_reasoning_is_there_under_each_name_that_templates_read(name: str) -> No
     assert render("{{ messages[0].reasoning_content }}, {{ messages[0].thinking }}", messages) == "2 + 2, 2 + 2"
 
 
+@pytest.mark.parametrize("change", ["append", "pop"])
 @pytest.mark.parametrize("place", ["messages", "messages[0].parts", "tools", "extra.list"])
-def test_lists_of_the_callers_cannot_be_appended_to(place: str) -> None:
+def test_lists_of_the_callers_cannot_be_changed(place: str, change: str) -> None:
     messages = [{"role": "user", "content": "Hi", "parts": [1]}]
-    with pytest.raises(TemplateError, match="append"):
-        render(f"{{{{ {place}.append(1) }}}}", messages, tools=[{}], extra={"list": []})
+    with pytest.raises(TemplateError, match=change):
+        render(f"{{{{ {place}.{change}(0) }}}}", messages, tools=[{}], extra={"list": [0]})
 
 
 def test_the_callers_messages_stay_as_they_are() -> None:

@@ -20,7 +20,7 @@ from tests.support.renderings import REFUSED, digest, recorded_renderings
 
 # Templates that call what transformers' sandbox lacks or forbids, and that work here.
 WORKS_HERE_ONLY = {
-    "Kimi-K2-Instruct",  # appends to a list of its own
+    "Kimi-K2-Instruct",  # takes from a list of its own
     "Kimi-K2-Thinking",
     "deepseek-ai-DeepSeek-R1-Distill-Llama-8B",  # content that is none
     "deepseek-ai-DeepSeek-V3.2",  # from_json
