@@ -1649,6 +1649,10 @@
             <source>The engine&apos;s workers</source>
             <translation>引擎的工作线程</translation>
         </message>
+        <message>
+            <source>workers are not pinned, they may run on cores {cpus}</source>
+            <translation>工作线程未绑定，可在核心 {cpus} 上运行</translation>
+        </message>
     </context>
     <context>
         <name>ExpertHistory</name>

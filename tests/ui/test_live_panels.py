@@ -263,6 +263,7 @@ def test_cores_show_each_worker_and_each_core(bench: Bench, qtbot: Any) -> None:
     said = panel.rows.accessibleDescription()
     assert all(f"Worker {number} " in said for number in range(4))
     assert "Core 0 " in said
+    assert "workers are not pinned, they may run on cores " in panel.summary.text()
 
 
 @pytest.mark.parametrize(("span", "step"), [(100, 50), (10, 5), (4, 1), (0.3, 0.1), (0, 1.0)])

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 import psutil
 from PySide6.QtWidgets import QScrollArea, QWidget
 
+from engine.hardware.system_files import cpu_list_text
 from ui.performance.load_rows import Load, LoadRows
 from ui.performance.panel import LivePanel
 from ui.performance.step_feed import StepFeed
@@ -51,7 +54,7 @@ class CoresPanel(LivePanel):
 
     def show_steps(self) -> None:
         self.rows.set_loads((*self._workers(), *self._cores()))
-        self.summary.setText(self._frequency())
+        self.summary.setText(" · ".join(part for part in (self._frequency(), self._places()) if part))
 
     def _workers(self) -> list[Load]:
         steps = self.feed.recent(_WINDOW_S)
@@ -76,6 +79,14 @@ class CoresPanel(LivePanel):
                 for number, load in enumerate(psutil.cpu_percent(percpu=True))
             ),
         ]
+
+    def _places(self) -> str:
+        """Where workers may run; the engine ties none of them to a core, so that one which another program uses is
+        left to it. Empty where the system does not tell."""
+        if not hasattr(os, "sched_getaffinity"):
+            return ""
+        cpus = cpu_list_text(tuple(sorted(os.sched_getaffinity(0))))
+        return self.tr("workers are not pinned, they may run on cores {cpus}").format(cpus=cpus)
 
     def _frequency(self) -> str:
         try:
