@@ -22,6 +22,8 @@ from ui.performance.bands import SHOWN_BANDS, shown_bands_us
 from ui.performance.bandwidth_panel import read_rates
 from ui.performance.chart import nice_step
 from ui.performance.latency_panel import durations_of
+from ui.performance.time_panel import StackedBands
+from ui.widgets.icon_button import IconButton
 
 PLAN = MemoryPlan(3 << 30, 40 << 30, 1 << 30, 1 << 28, {"transparent huge pages": 44 << 30, "4 KiB pages": 1 << 28})
 KEYS = ("experts", "latency", "time", "cache", "memory", "bandwidth", "cores")
@@ -252,6 +254,45 @@ def test_charts_tell_the_figures_under_the_pointer(bench: Bench, qtbot: Any) -> 
     ):
         assert expected in chart.describe(chart.box.center())
         assert chart.describe(QPointF(-5, -5)) == ""
+
+
+def test_a_panel_that_is_torn_off_goes_on_and_costs_nothing_once_closed(bench: Bench, qtbot: Any) -> None:
+    bench.window.show()
+    bench.docks.experts.hide()
+    dock = bench.docks.docks["time"]
+    dock.show()
+    tear = next(button for button in dock.findChildren(IconButton) if button.toolTip() == "Tear off or put back")
+    tear.click()
+    assert dock.isFloating() and dock.panel is not None and dock.panel.isVisible()
+    assert bench.docks.feed.timer.isActive() and bench.telemetry is not None
+    bench.telemetry.advance(3)
+    bench.docks.feed.poll()
+    assert bench.docks.feed.n_read == 133
+    dock.close()
+    assert not bench.docks.feed.timer.isActive()
+    dock.show()
+    tear.click()
+    assert not dock.isFloating()
+
+
+def test_each_token_has_the_colours_of_its_bands(bench: Bench, qtbot: Any, theme: Any) -> None:
+    chart = StackedBands()
+    qtbot.addWidget(chart)
+    chart.resize(400, 300)
+    ms = np.zeros((4, len(SHOWN_BANDS)))
+    ms[:, 0], ms[2, 2] = 1.0, 1.0  # experts in all tokens, attention above them in the third
+    chart.set_data(ms)
+    image = chart.grab().toImage()
+    box = chart.box
+    y = round(box.bottom()) - 4
+    for token in range(4):
+        x = round(box.left() + (token + 0.5) / 4 * box.width())
+        assert image.pixelColor(x, y) == theme.color("band_experts")
+    scale = float(np.percentile(ms.sum(1), 95)) * 1.35  # where the scale ends
+    x, y = round(box.left() + 2.5 / 4 * box.width()), round(box.bottom() - 1.5 / scale * box.height())
+    assert image.pixelColor(x, y) == theme.color("band_attention")
+    x = round(box.left() + 0.5 / 4 * box.width())
+    assert image.pixelColor(x, y) not in (theme.color("band_attention"), theme.color("band_experts"))
 
 
 def test_cores_show_each_worker_and_each_core(bench: Bench, qtbot: Any) -> None:

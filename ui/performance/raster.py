@@ -38,23 +38,25 @@ class Axis:
         return cls(cells, gaps, marks)
 
 
-@dataclass(frozen=True, slots=True)
 class Raster:
     """Made once for a size; :meth:`paint` costs about a millisecond for a panel full of cells."""
 
-    across: Axis
-    down: Axis
+    def __init__(self, across: Axis, down: Axis) -> None:
+        self._across, self._down = across, down
+        self._columns, self._rows = (axis.marks.nonzero()[0] for axis in (across, down))
+        self._marked_columns, self._marked_rows = across.cells[self._columns], down.cells[self._rows]
+        self._gap_columns, self._gap_rows = (axis.gaps.nonzero()[0] for axis in (across, down))
 
     def paint(
         self, colors: NDArray[np.uint32], is_marked: NDArray[np.bool_], gap_color: int, mark_color: int
     ) -> NDArray[np.uint32]:
         """Pixels (height, width) from the cells' colours and marks, both (n_rows, n_columns)."""
-        image = colors.take(self.across.cells, axis=1).take(self.down.cells, axis=0)
+        lines = colors.take(self._across.cells, axis=1)  # a row of pixels for each row of cells
+        lines[:, self._gap_columns] = gap_color
+        image = lines.take(self._down.cells, axis=0)
         if is_marked.any():
-            rows, columns = self.down.marks.nonzero()[0], self.across.marks.nonzero()[0]
-            covered = is_marked.take(self.down.cells[rows], axis=0).take(self.across.cells[columns], axis=1)
+            covered = is_marked.take(self._marked_rows, axis=0).take(self._marked_columns, axis=1)
             at_row, at_column = covered.nonzero()
-            image[rows[at_row], columns[at_column]] = mark_color
-        image[self.down.gaps, :] = gap_color
-        image[:, self.across.gaps] = gap_color
+            image[self._rows[at_row], self._columns[at_column]] = mark_color
+        image[self._gap_rows] = gap_color
         return image

@@ -44,16 +44,18 @@ class StackedBands(Chart):
         top = max(float(np.percentile(sums[:, -1], 95)) * _HEADROOM, 1e-6)
         self.paint_scale(painter, box, top, self.tr("ms"))
         scale = painter.device().devicePixelRatioF()
-        width, height = max(1, round(box.width() * scale)), max(1, round(box.height() * scale))
+        most, height = max(1, round(box.width() * scale)), max(1, round(box.height() * scale))
+        width = min(most, len(sums))  # a column a token is enough: the painter makes it as wide as there is room
         tokens = np.arange(width) * len(sums) // width
         levels = np.round(sums.T * (height / top)).astype(np.int32)[:, tokens]  # (n_bands, width) rows from below
-        rows = np.arange(height - 1, -1, -1)[:, None]
+        rows = np.arange(height - 1, -1, -1, dtype=np.int32)[:, None]
         band_of = np.zeros((height, width), np.uint8)
         for level in levels:
             band_of += rows >= level
         colors = [theme.color(band.token).rgba() for band in SHOWN_BANDS] + [0]
         pixels = np.array(colors, np.uint32)[band_of]
         image = QImage(pixels.data, width, height, 4 * width, QImage.Format.Format_ARGB32)
+        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, on=False)
         painter.drawImage(box, image)
 
     def describe(self, position: QPointF) -> str:
