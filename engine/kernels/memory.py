@@ -83,12 +83,15 @@ def _zero(b: ir.IRBuilder, target: ir.Value, n_bytes: ir.Value) -> None:
     call_llvm(b, "llvm.memset.p0.i64", ir.VoidType(), arguments)
 
 
-def _prefetch(b: ir.IRBuilder, address: ir.Value) -> None:
-    read, keep, data = (ir.Constant(I32, n) for n in (0, 3, 1))
-    call_llvm(b, "llvm.prefetch.p0", ir.VoidType(), [pointer(b, address, I8), read, keep, data])
+def _prefetch(b: ir.IRBuilder, address: ir.Value, to_write: int = 0) -> None:
+    use, keep, data = (ir.Constant(I32, n) for n in (to_write, 3, 1))
+    call_llvm(b, "llvm.prefetch.p0", ir.VoidType(), [pointer(b, address, I8), use, keep, data])
 
 
 zero_bytes = define(types.void, (_address, types.int64), _zero)
+
+
+fetch_to_write = define(types.void, (_address,), lambda b, p: _prefetch(b, p, to_write=1))
 
 
 def prefetch_lines(n_lines: int) -> Any:

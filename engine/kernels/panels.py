@@ -31,7 +31,7 @@ from engine.kernels.layout import (
     TILE_BYTES,
     packed_group_bytes,
 )
-from engine.kernels.memory import load_f32, load_i32, prefetch_lines
+from engine.kernels.memory import fetch_to_write, load_f32, load_i32, prefetch_lines
 from engine.kernels.registry import device
 from engine.kernels.simd import (
     HAS_AMX,
@@ -138,6 +138,7 @@ def grouped(type_name: str, unpack: Any, through_panel: Any, begin: Any, end: An
         panel, totals, n_blocks = scratch + TILE_BYTES, scratch + TILE_BYTES + PANEL_BYTES, n_inputs // BLOCK
         for row in range(count):
             store_f32x16(totals + 64 * row, start)
+            fetch_to_write(out + out_stride * (first + row))
         begin(scratch)
         for block in range(0, n_blocks, SCALED_BLOCKS):
             n = min(SCALED_BLOCKS, n_blocks - block)

@@ -35,7 +35,8 @@ class Workspace:
         Rows that are no whole blocks are not rounded: only float matrices can have such inputs.
         """
         n_rows = n_rows or self.config.max_batch_tokens
-        stride = 4 * -(-n // 16) * 16
+        # an odd number of cache lines, so that equal places of neighbouring rows lie in different sets of the cache
+        stride = 64 * (-(-n // 16) | 1)
         plain = self.buffer(name, stride * n_rows)
         if not (rounded and self._rounds and n % BLOCK == 0):
             return Rows(n, plain.address, stride)
