@@ -19,12 +19,10 @@ from engine.kernels.layout import PAGE, QUERY_BYTES, QUERY_INVERSE, QUERY_LAST, 
 from engine.kernels.memory import fetch_add, load_f32, load_i32, load_i64, store_f32, store_i64
 from engine.kernels.registry import device, helper, kernel
 from engine.kernels.simd import (
-    F32,
     I32,
     I64,
     define,
     f32x16,
-    fused,
     i32x16,
     load_f16x16,
     load_f32x16,
@@ -38,6 +36,16 @@ from engine.kernels.simd import (
     store_f32x16,
     store_unaligned,
     zero_f32x16,
+)
+from engine.kernels.together import (
+    add_products,
+    load_sums,
+    plus,
+    rows_after,
+    rows_type,
+    store_sums,
+    sums_type,
+    zero_sums,
 )
 
 _ONE = ir.Constant(I64, 1)
@@ -78,54 +86,7 @@ def _load_rows(n: int, place: int) -> Any:
             rows = b.insert_value(rows, load_unaligned(b, at, I64), j)
         return rows
 
-    return define(types.UniTuple(types.int64, n), (types.int64,), body)
-
-
-def _add_products(n: int) -> Any:
-    """(sums, vector, rows, offset) -> sums, to each of which the vector times its row's float at `offset` is added."""
-    sums_type, rows_type = types.UniTuple(f32x16, n), types.UniTuple(types.int64, n)
-
-    def body(b: ir.IRBuilder, sums: ir.Value, vector: ir.Value, rows: ir.Value, offset: ir.Value) -> ir.Value:
-        for j in range(n):
-            factor = splatted(b, load_unaligned(b, b.add(b.extract_value(rows, j), offset), F32))
-            sums = b.insert_value(sums, fused(b, vector, factor, b.extract_value(sums, j)), j)
-        return sums
-
-    return define(sums_type, (sums_type, f32x16, rows_type, types.int64), body)
-
-
-def _plus(n: int) -> Any:
-    """The sums of two tuples of `n` vectors, one by one."""
-    array = types.UniTuple(f32x16, n)
-
-    def body(b: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
-        for j in range(n):
-            x = b.insert_value(x, b.fadd(b.extract_value(x, j), b.extract_value(y, j)), j)
-        return x
-
-    return define(array, (array, array), body)
-
-
-def _load_sums(n: int) -> Any:
-    """(rows, offset) -> sixteen floats of each row."""
-
-    def body(b: ir.IRBuilder, rows: ir.Value, offset: ir.Value) -> ir.Value:
-        sums: ir.Value = ir.Constant(ir.ArrayType(f32x16.llvm, n), ir.Undefined)
-        for j in range(n):
-            sums = b.insert_value(sums, load_unaligned(b, b.add(b.extract_value(rows, j), offset), f32x16.llvm), j)
-        return sums
-
-    return define(types.UniTuple(f32x16, n), (types.UniTuple(types.int64, n), types.int64), body)
-
-
-def _store_sums(n: int) -> Any:
-    """(rows, offset, sums): the reverse."""
-
-    def body(b: ir.IRBuilder, rows: ir.Value, offset: ir.Value, sums: ir.Value) -> None:
-        for j in range(n):
-            store_unaligned(b, b.add(b.extract_value(rows, j), offset), b.extract_value(sums, j))
-
-    return define(types.void, (types.UniTuple(types.int64, n), types.int64, types.UniTuple(f32x16, n)), body)
+    return define(rows_type(n), (types.int64,), body)
 
 
 def _store_visible(n: int) -> Any:
@@ -151,7 +112,7 @@ def _store_visible(n: int) -> Any:
             store_unaligned(b, b.add(target, b.mul(row_bytes, ir.Constant(I64, j))), shown)
 
     integers = types.int64, types.int64
-    arguments = (types.UniTuple(f32x16, n), *integers, types.int64, types.float32, *integers)
+    arguments = (sums_type(n), *integers, types.int64, types.float32, *integers)
     return define(types.void, arguments, body)
 
 
@@ -171,8 +132,8 @@ def make_key_scores(n: int, load: Any) -> Any:
     Each query's dot products are four sums, the same whatever `n` is. More than four queries take the keys in two
     rounds, so that the sums stay in registers.
     """
-    rows_of, add, plus, store = _load_rows(n, QUERY_Q), _add_products(n), _plus(n), _store_visible(n)
-    zeros = define(types.UniTuple(f32x16, n), (), lambda _b: ir.Constant(ir.ArrayType(f32x16.llvm, n), None))
+    rows_of, store = _load_rows(n, QUERY_Q), _store_visible(n)
+    zeros, add, both = zero_sums(n), add_products(n), plus(n)
     rounds = 2 if n > 4 else 1
 
     @device
@@ -184,12 +145,12 @@ def make_key_scores(n: int, load: Any) -> Any:
             if rounds == 1:
                 c = add(c, load(keys, 4 * i + 32), rows, i + 8)
                 d = add(d, load(keys, 4 * i + 48), rows, i + 12)
-        scores = plus(a, b)
+        scores = both(a, b)
         if rounds == 2:
             for i in range(0, 4 * head_dim, 16):
                 c = add(c, load(keys, 4 * i + 32), rows, i + 8)
                 d = add(d, load(keys, 4 * i + 48), rows, i + 12)
-        store(plus(scores, plus(c, d)), target, row_bytes, queries, scale, position, window)
+        store(both(scores, both(c, d)), target, row_bytes, queries, scale, position, window)
 
     return key_scores
 
@@ -217,11 +178,12 @@ def make_add_values(n: int, load_value: Any) -> Any:
 
     `weights` is the first query's, of the page's first position; positions first..end are added.
     """
-    rows_of, add, load, store = _load_rows(n, QUERY_OUT), _add_products(n), _load_sums(n), _store_sums(n)
+    rows_of, weight_rows_of, add = _load_rows(n, QUERY_OUT), rows_after(n), add_products(n)
+    load, store = load_sums(n), store_sums(n)
 
     @device
     def add_values(queries, weights, row_bytes, values, first, end, value_dim):
-        outs, weight_rows = rows_of(queries), rows_after(weights, row_bytes)
+        outs, weight_rows = rows_of(queries), weight_rows_of(weights, row_bytes)
         for i in range(0, value_dim, 16):
             sums = load(outs, 4 * i)
             for position in range(first, end):
@@ -229,13 +191,6 @@ def make_add_values(n: int, load_value: Any) -> Any:
                 sums = add(sums, value, weight_rows, 4 * position)
             store(outs, 4 * i, sums)
 
-    def body(b: ir.IRBuilder, weights: ir.Value, row_bytes: ir.Value) -> ir.Value:
-        rows: ir.Value = ir.Constant(ir.ArrayType(I64, n), ir.Undefined)
-        for j in range(n):
-            rows = b.insert_value(rows, b.add(weights, b.mul(row_bytes, ir.Constant(I64, j))), j)
-        return rows
-
-    rows_after = define(types.UniTuple(types.int64, n), (types.int64, types.int64), body)
     return add_values
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.kernels.float_weights import dot_bf16, dot_f16, dot_f32, dot_f32x8
+from engine.kernels.float_weights import dot_bf16, dot_f16, dot_f32, dot_f32x8, dots_bf16, dots_f16, dots_f32
 from engine.kernels.layout import ITEM_BYTES
 from engine.kernels.memory import load_i64
 from engine.kernels.panels import float_rows, grouped, nothing
@@ -51,6 +51,21 @@ def direct(dot: Any) -> Any:
     def run(w, start, n_inputs, scratch, x, x_stride, out, out_stride, first, count):
         for row in range(first, first + count):
             store_f32x16(out + out_stride * row, dot(w, x + x_stride * row, n_inputs, start))
+
+    return run
+
+
+def four_at_a_time(dot: Any, dots: Any) -> Any:
+    """Rows of one group, four of which share each load of the weights."""
+    one_by_one = direct(dot)
+
+    @device
+    def run(w, start, n_inputs, scratch, x, x_stride, out, out_stride, first, count):
+        whole = count // 4 * 4
+        for row in range(first, first + whole, 4):
+            dots(w, x + x_stride * row, x_stride, n_inputs, start, out + out_stride * row, out_stride)
+        rest = first + whole
+        one_by_one(w, start, n_inputs, scratch, x, x_stride, out, out_stride, rest, count - whole)
 
     return run
 
@@ -120,9 +135,9 @@ def register_quantised(type_name: str, weight: WeightType) -> None:
     register_matmul(f"matmul_{type_name}_f32", grouped(type_name, weight.unpack, float_rows(weight), nothing, nothing))
 
 
-register_matmul("matmul_F32", direct(dot_f32))
+register_matmul("matmul_F32", four_at_a_time(dot_f32, dots_f32))
 register_matmul("matmul_F32x8", direct(dot_f32x8))
-register_matmul("matmul_F16", direct(dot_f16))
-register_matmul("matmul_BF16", direct(dot_bf16))
+register_matmul("matmul_F16", four_at_a_time(dot_f16, dots_f16))
+register_matmul("matmul_BF16", four_at_a_time(dot_bf16, dots_bf16))
 for _name, _weight in WEIGHT_TYPES.items():
     register_quantised(_name, _weight)

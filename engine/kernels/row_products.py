@@ -37,6 +37,7 @@ from engine.kernels.simd import (
     splatted_i32,
     store_unaligned,
 )
+from engine.kernels.together import sums_type, zero_sums
 
 ROWS_TOGETHER = 4 if HAS_VNNI512 else 1  # as many as leave their sums in registers
 _address = types.int64
@@ -49,7 +50,7 @@ def row_address(b: ir.IRBuilder, address: ir.Value, stride: ir.Value, row: int) 
 
 def _make_step(weight: Any, n_rows: int) -> Any:
     """(sums, quads, scales, minimum, offset, line, pairs, x_sums, stride) -> sums with a block added."""
-    array, halves = types.UniTuple(f32x16, n_rows), weight.form == "halves"
+    array, halves = sums_type(n_rows), weight.form == "halves"
     has_offset, own = weight.minima == "offset", weight.minima == "own"
 
     def body(b: ir.IRBuilder, sums: ir.Value, quads: ir.Value, scales: ir.Value, *rest: ir.Value) -> ir.Value:
@@ -85,7 +86,7 @@ def _make_step(weight: Any, n_rows: int) -> Any:
 
 def _make_less_minima(n_rows: int) -> Any:
     """(sums, panel, pairs, stride) -> sums less the integer minima."""
-    array = types.UniTuple(f32x16, n_rows)
+    array = sums_type(n_rows)
 
     def body(b: ir.IRBuilder, sums: ir.Value, panel: ir.Value, pairs: ir.Value, stride: ir.Value) -> ir.Value:
         at = b.add(panel, ir.Constant(I64, PANEL_MINIMA))
@@ -113,19 +114,14 @@ def make_finish(n_rows: int) -> Any:
             total = fused(b, b.extract_value(sums, row), factor, load_unaligned(b, target, f32x16.llvm))
             store_unaligned(b, target, total)
 
-    return define(types.void, (types.UniTuple(f32x16, n_rows), _address, types.int64, _address), body)
-
-
-def make_zeros(n_rows: int) -> Any:
-    array = types.UniTuple(f32x16, n_rows)
-    return define(array, (), lambda _b: ir.Constant(ir.ArrayType(f32x16.llvm, n_rows), None))
+    return define(types.void, (sums_type(n_rows), _address, types.int64, _address), body)
 
 
 def make_rows(weight: Any, n_rows: int) -> Any:
     """(panel, n, row, stride, block, n_blocks, totals): `n_rows` activation rows through a panel of `n` blocks."""
     step, less_minima, finish = _make_step(weight, n_rows), _make_less_minima(n_rows), make_finish(n_rows)
     super_minima = weight.minima == "super"
-    zeros, scale_bytes = make_zeros(n_rows), 128 if weight.form == "halves" else 64
+    zeros, scale_bytes = zero_sums(n_rows), 128 if weight.form == "halves" else 64
 
     @device
     def run(panel, n, x, stride, block, n_blocks, totals):

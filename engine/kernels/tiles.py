@@ -32,7 +32,7 @@ from engine.kernels.layout import (
 )
 from engine.kernels.memory import store_u8, store_u16, zero_bytes
 from engine.kernels.registry import device
-from engine.kernels.row_products import make_finish, make_zeros, row_address
+from engine.kernels.row_products import make_finish, row_address
 from engine.kernels.simd import (
     F32,
     I8,
@@ -46,6 +46,7 @@ from engine.kernels.simd import (
     pointer,
     splatted,
 )
+from engine.kernels.together import sums_type, zero_sums
 
 _VOID, _address = ir.VoidType(), types.int64
 _RESULTS = 1024  # bytes into the scratch: the products of two steps, then the products of minima
@@ -129,7 +130,7 @@ def _make_steps(weight: Any, shape: Shape, n_steps: int) -> Any:
     `line` and `x_sums` are the first row's. A product is stored while the next one is under way, and a step is scaled
     two steps later: tile products, tile stores and arithmetic take about 16 cycles each, and so they overlap.
     """
-    form, own, array = weight.form, weight.minima == "own", types.UniTuple(f32x16, shape.rows)
+    form, own, array = weight.form, weight.minima == "own", sums_type(shape.rows)
     dot_name = "tdpbssd" if weight.minima == "offset" else "tdpbsud"
     parts = 1 if form == "double" else 2
 
@@ -211,7 +212,7 @@ def _make_multiply_minima(form: str, shape: Shape) -> Any:
 
 def _make_less_minima(n_rows: int) -> Any:
     """(sums, panel, results) -> sums less the integer minima."""
-    array = types.UniTuple(f32x16, n_rows)
+    array = sums_type(n_rows)
 
     def body(b: ir.IRBuilder, sums: ir.Value, panel: ir.Value, results: ir.Value) -> ir.Value:
         d_min = load_unaligned(b, _plus(b, panel, PANEL_D_MIN), f32x16.llvm)
@@ -229,7 +230,7 @@ def _make_less_minima(n_rows: int) -> Any:
 def _make_rows(weight: Any, shape: Shape) -> Any:
     """A tile of activation rows through a panel: eight steps at once where they are all there."""
     eight, one = _make_steps(weight, shape, 8), _make_steps(weight, shape, 1)
-    finish, zeros, super_minima = make_finish(shape.rows), make_zeros(shape.rows), weight.minima == "super"
+    finish, zeros, super_minima = make_finish(shape.rows), zero_sums(shape.rows), weight.minima == "super"
     multiply_minima, less_minima = _make_multiply_minima(weight.form, shape), _make_less_minima(shape.rows)
     steps_of_block = 2 if weight.form == "halves" else 1
     quad_bytes = _products(weight.form, 1)[1]
