@@ -110,6 +110,8 @@ def try_carving(job: Job, request: CarvingRequest, *, replace_file: bool = False
                 losses[top_k] = measure(
                     source, path, sample_texts(), [top_k], n_shared=request.n_shared, progress=progress
                 )[0]
+                loss = losses[top_k]
+                job.say(f"{top_k} experts: divergence {loss.divergence:.3g} nats, perplexity {loss.perplexity:.2f}")
                 _write(request, _LOSSES, [asdict(loss) for loss in losses.values()])
         return Trial(request, path, tuple(losses[top_k] for top_k in wanted))
 

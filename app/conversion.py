@@ -80,9 +80,15 @@ def _written(job: Job, plan: ConversionPlan, target: Path, *, verified: bool) ->
     prepare({tensor.type for tensor in plan.tensors}, lambda _, fraction: job.report(fraction=fraction))
     job.report("writing", done_bytes=0, total_bytes=plan.n_bytes)
 
+    types = {tensor.name: tensor.type.name for tensor in plan.tensors}
+    logged = set[str]()
+
     def progress(done_bytes: int, tensor: str) -> None:
         job.check()
         job.report(done_bytes=done_bytes)
+        if tensor not in logged:
+            logged.add(tensor)
+            job.say(f"{tensor} as {types[tensor]}")
 
     try:
         path = write_gguf(plan, target, progress)

@@ -148,7 +148,7 @@ class Job:
         self._notify()
 
     def _log(self, text: str) -> None:
-        self._lines.append(f"{self.seconds_so_far:8.1f} s  {text}")
+        self._lines.append(f"{self.seconds_so_far:6.1f} s  {text}")
         self._n_lines += 1
 
     def check(self) -> None:

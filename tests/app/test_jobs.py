@@ -155,3 +155,15 @@ def test_a_listener_that_was_taken_off_hears_nothing() -> None:
     stop_listening()
     job.run_blocking(lambda job: job.report("working"))
     assert heard == []
+
+
+def test_the_log_is_read_from_where_it_was_left() -> None:
+    def work(job: Job) -> None:
+        job.report("writing")
+        job.say("blk.0 as Q4_K")
+        lines, n_seen = job.lines_after(0)
+        assert [line.split("  ")[-1] for line in lines] == ["writing", "blk.0 as Q4_K"]
+        job.say("blk.1 as Q4_K")
+        assert [line.split("  ")[-1] for line in job.lines_after(n_seen)[0]] == ["blk.1 as Q4_K"]
+
+    Job("convert").run_blocking(work)

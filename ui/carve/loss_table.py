@@ -14,7 +14,7 @@ from ui.theme import current_theme
 if TYPE_CHECKING:
     from engine.carve import Loss
 
-_WIDTHS = (70, 92, 92, 92, 92, 0)  # of the columns; 0: the rest
+_WIDTHS = (60, 86, 82, 86, 86, 0)  # of the columns; 0: the rest
 _SAME, _BROKEN = 0.005, 1.0  # nats
 
 
@@ -71,8 +71,8 @@ class LossRow(QPushButton):
         if not loss.is_demonstration:
             return self.tr("Close to it"), "small"
         if loss.divergence < _BROKEN:
-            return self.tr("Demonstration only: answers wander"), "small-warning"
-        return self.tr("Demonstration only: broken"), "small-warning"
+            return self.tr("Demonstration: it wanders"), "small-warning"
+        return self.tr("Demonstration: broken"), "small-warning"
 
     def sizeHint(self) -> QSize:
         layout = self.layout()
