@@ -24,7 +24,7 @@ from engine.kernels.library import KernelLibrary, Progress
 from engine.kv import PagePool
 from engine.loader import Loader
 from engine.loading import Loading
-from engine.memory import Buffer, Memory, MemoryPlan, view
+from engine.memory import Buffer, Memory, MemoryPlan, give_back, view
 from engine.models import architecture
 from engine.models.builder import Builder
 from engine.models.hyperparameters import Hyperparameters
@@ -40,6 +40,7 @@ from engine.tokenizer import tokenizer
 from engine.verify import Limits, verify
 
 _log = logging.getLogger(__name__)
+_SCATTERED_TOKENS = 64  # so many rows of the embedding bring a good part of it into memory, 64 KB around each
 _KEPT_STATES = 8  # recurrent states kept for later, at least
 
 
@@ -163,6 +164,7 @@ class Model:
         self.batch, self.plan, self.store, self.logits = parts.batch, parts.builder.plan, parts.store, parts.logits
         self.pool = PagePool(parts.n_pages, parts.kv_address, parts.page_bytes)
         self.states, self.residual = parts.states, parts.builder.x
+        self._tables = parts.weights.tables
         self.n_vocab = parts.builder.n_vocab
         self.observed = parts.builder.observed
         self.long_from = parts.builder.long_from
@@ -252,6 +254,9 @@ class Model:
             self._loading_ns += self._team.walked_ns - walked_ns
             self._team.note_into(self._row)
             stage = self._team.run(self.plan, stage)
+        if self.batch.n_tokens_now >= _SCATTERED_TOKENS:
+            for address, n_bytes in self._tables:
+                give_back(address, n_bytes)
         return True
 
     def set_states(self, slot: int, state: int, next_state: int) -> None:

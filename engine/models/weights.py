@@ -93,6 +93,7 @@ class Weights:
     reader: GGUFReader
     memory: Memory
     packings: list[Packing] = field(default_factory=list)
+    tables: list[tuple[int, int]] = field(default_factory=list)  # address and bytes of what is read from the file
     _used: set[str] = field(default_factory=set)
 
     def has(self, name: str) -> bool:
@@ -232,6 +233,7 @@ class Weights:
         self._check_shape(tensor, (n_rows, n_inputs))
         address = self.reader.address(name)
         self.memory.know(address, tensor.n_bytes)
+        self.tables.append((address, tensor.n_bytes))
         return self._type_name(tensor, n_inputs), address, tensor.type.n_bytes((n_inputs,))
 
     def experts(self, prefix: str, n_experts: int, n_embedding: int, n_feed_forward: int) -> ExpertLayer:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 
 from engine import Engine, EngineConfig, SamplingParams
@@ -35,6 +36,21 @@ def test_greedy_tokens_equal_the_reference_up_to_the_first_near_tie(engine: Engi
     assert ids[:n_clear] == case["greedy_ids"][:n_clear]
     differs = [i for i, (ours, theirs) in enumerate(zip(ids, case["greedy_ids"], strict=True)) if ours != theirs]
     assert not differs or case["greedy_gap"][differs[0]] < 0.05  # twelve bits are closer than the contract asks
+
+
+def test_the_embedding_stays_in_the_file(engine: Engine) -> None:
+    """A prompt of tokens from everywhere leaves hardly any of the mapped file in memory."""
+    scattered = [int(token) for token in np.random.default_rng(1).integers(0, engine.info.n_vocab, 600)]
+    engine.evaluate(scattered[:10])
+    file = str(engine.info.path.resolve())
+    before = mapped_bytes(file)
+    list(engine.generate(scattered, SamplingParams(max_tokens=1)))
+    assert mapped_bytes(file) < before + (1 << 20)
+
+
+def mapped_bytes(path: str) -> int:
+    """What is in memory of a file that this process has mapped."""
+    return sum(file.rss for file in psutil.Process().memory_maps() if file.path == path)
 
 
 def test_capital_of_france_falls_on_the_float_side(engine: Engine) -> None:
