@@ -37,7 +37,9 @@ def disk_space(inspection: Inspection) -> Finding:
 
 def kernel_cache(inspection: Inspection) -> Finding:
     title = text("SystemCheck", "Compiled kernels")
-    why = text("SystemCheck", "They are compiled once for this CPU, which takes 20 to 30 s; later starts load them.")
+    why = text(
+        "SystemCheck", "They are compiled once for this CPU, when a model first needs them; later starts load them."
+    )
     folder = inspection.kernel_cache
     found = [path for path in folder.iterdir() if path.is_dir()] if folder.is_dir() else []
     if not found:

@@ -500,8 +500,8 @@
             <translation>已编译的内核函数</translation>
         </message>
         <message>
-            <source>They are compiled once for this CPU, which takes 20 to 30 s; later starts load them.</source>
-            <translation>它们会为此 CPU 编译一次，需要 20 到 30 秒；之后启动时直接载入。</translation>
+            <source>They are compiled once for this CPU, when a model first needs them; later starts load them.</source>
+            <translation>它们会在模型首次需要时为此 CPU 编译一次；之后启动时直接载入。</translation>
         </message>
         <message>
             <source>none yet: the first start compiles them</source>
