@@ -48,10 +48,11 @@ class CacheChart(Chart):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(theme.color("band_disk"))
-        for number, n_read in enumerate(steps.expert_loads.tolist()):
-            height = n_read / top * box.height()
-            left = box.left() + number * width
-            painter.drawRect(QRectF(left, box.bottom() - height, max(1.0, width - 1), height))
+        left, bottom, scale, bar = box.left(), box.bottom(), box.height() / top, max(1.0, width - 1)
+        loads = steps.expert_loads.tolist()
+        painter.drawRects(
+            [QRectF(left + i * width, bottom - n * scale, bar, n * scale) for i, n in enumerate(loads) if n]
+        )
 
     def describe(self, position: QPointF) -> str:
         steps = self._steps

@@ -107,9 +107,9 @@ class Chart(QWidget):
         self, painter: QPainter, box: QRectF, xs: Sequence[float], ys: Sequence[float], top: float, color: QColor
     ) -> None:
         """A line through points; `xs` from 0 to 1 across the box, `ys` from 0 to `top`."""
+        left, width, bottom, scale = box.left(), box.width(), box.bottom(), box.height() / top
         points = [
-            QPointF(box.left() + x * box.width(), box.bottom() - min(y, top) / top * box.height())
-            for x, y in zip(xs, ys, strict=True)
+            QPointF(left + x * width, bottom - (y if y < top else top) * scale) for x, y in zip(xs, ys, strict=True)
         ]
         painter.setPen(QPen(color, 1))  # a wider pen takes ten times as long
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, len(points) * 4 < box.width())
