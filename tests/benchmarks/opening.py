@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.opening MODEL.gguf [--repetitions 9]
 
-The first opening of a process also loads the kernels' code, and compiles it, if this machine has not done so before. The
+The first opening of a process also loads the kernels' code, and compiles it, if this machine has not done so yet. The
 peak is that of a prompt of 512 tokens and 32 answered; a peer's is what /usr/bin/time -v says of the same on its side.
 """
 
