@@ -29,7 +29,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "or one safetensors file with those beside it; or of a GGUF file, to quantise it. Everything is checked "
         "before anything is written.",
     )
-    parser.add_argument("model_path", type=Path, metavar="MODEL", help="the checkpoint's folder, or a file")
+    model = parser.add_mutually_exclusive_group(required=True)
+    model.add_argument("model", type=Path, nargs="?", metavar="MODEL", help="the checkpoint's folder, or a file")
+    model.add_argument("--model-path", type=Path, dest="model_path", metavar="MODEL", help="the same, as an option")
     parser.add_argument(
         "-o",
         "--output-path",
@@ -112,7 +114,7 @@ def run(options: argparse.Namespace) -> int:
         done = job.run_blocking(
             lambda job: convert(
                 job,
-                options.model_path,
+                options.model or options.model_path,
                 options.output_path,
                 wanted,
                 calibration=texts,

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from app.commands import inspect_routers
 from app.commands.chat_options import whole
+from engine.convert.beside import contradictions
 from engine.errors import ColibriError
 from engine.gguf.inspect import KeyDescription, LayerDescription, ModelDescription, describe
 from engine.gguf.reader import GGUFReader
@@ -72,21 +73,24 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the description of `args.file`; 0, or 1 after a message on stderr if the file cannot be read."""
+    """Print the description of `args.file`; 0, or 1 after messages on stderr.
+
+    These say that the file cannot be read, or what a config.json beside it contradicts.
+    """
     if args.router_precision:
         return inspect_routers.run(args)
     try:
         with GGUFReader.open(args.file) as reader:
             model = describe(reader)
+            problems = contradictions(reader.paths[0], reader.metadata)
     except ColibriError as error:
         sys.stderr.write(f"colibri inspect: {_printable(str(error), limit=None)}\n")
         return 1
     everything = not args.keys and not args.tensors
     if args.json:
-        sys.stdout.write(
-            json.dumps(_as_json(model, args.keys or everything, args.tensors or everything), indent=2) + "\n"
-        )
-        return 0
+        described = _as_json(model, args.keys or everything, args.tensors or everything)
+        sys.stdout.write(json.dumps({**described, "contradictions": problems}, indent=2) + "\n")
+        return int(bool(problems))
     console = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH_IN_PIPES)
     if everything:
         console.print(_facts(model))
@@ -96,7 +100,9 @@ def run(args: argparse.Namespace) -> int:
         console.print(_types(model))
     if args.tensors or everything:
         console.print(_tensors(model, merge_layers=everything))
-    return 0
+    for problem in problems:
+        sys.stderr.write(f"colibri inspect: {_printable(problem, limit=None)}\n")
+    return int(bool(problems))
 
 
 def _facts(model: ModelDescription) -> Table:

@@ -67,6 +67,14 @@ def test_the_file_is_named_after_the_model(checkpoint: Path, tmp_path: Path, mon
     assert (tmp_path / "qwen3_moe-BF16.gguf").is_file()
 
 
+def test_the_model_may_be_named_by_an_option(checkpoint: Path, tmp_path: Path) -> None:
+    assert run("--model-path", checkpoint, "--output-path", tmp_path / "model.gguf", "--expert-count", 8) == 0
+    assert (tmp_path / "model.gguf").is_file()
+    for arguments in ((), (checkpoint, "--model-path", checkpoint)):
+        with pytest.raises(SystemExit):
+            run(*arguments)
+
+
 def test_a_dry_run_writes_nothing(checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(checkpoint, "-o", tmp_path / "model.gguf", "--dry-run") == 0
     assert "qwen3moe" in capsys.readouterr().out

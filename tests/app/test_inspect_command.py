@@ -128,3 +128,15 @@ def test_router_precision_is_shown_by_layer_and_in_all(capsys: pytest.CaptureFix
 def test_a_dense_model_has_no_router_to_measure(capsys: pytest.CaptureFixture[str], colibri_home: Path) -> None:
     assert run("--router-precision", str(model_path(LLAMA))) == 1
     assert "dense model" in capsys.readouterr().err
+
+
+def test_a_configuration_beside_the_file_is_held_against_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "model.gguf"
+    file.symlink_to(model_path(MIXTRAL))
+    (tmp_path / "config.json").write_text('{"num_local_experts": 64, "num_experts_per_tok": 2}')
+    assert run(str(file)) == 1
+    assert "num_local_experts is 64 in config.json, but llama.expert_count is 8" in capsys.readouterr().err
+    assert run(str(file), "--json") == 1
+    assert len(json.loads(capsys.readouterr().out)["contradictions"]) == 1
+    (tmp_path / "config.json").write_text('{"num_local_experts": 8}')
+    assert run(str(file)) == 0
