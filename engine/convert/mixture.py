@@ -51,12 +51,16 @@ _FOUR_BITS = (Mixture.Q4_K_S, Mixture.Q4_K_M, Mixture.IQ4_XS)
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """What a mixture depends on. heads_per_kv_head: how many heads share their keys and values."""
+    """What a mixture depends on. heads_per_kv_head: how many heads share their keys and values.
+
+    is_calibrated: whether errors are weighted by what matters.
+    """
 
     n_layers: int
     n_experts: int
     heads_per_kv_head: int
     is_tied: bool
+    is_calibrated: bool = False
 
 
 def mixed(mixture: Mixture, tensors: Sequence[TensorPlan], matrices: Iterable[str], model: Model) -> list[TensorPlan]:
@@ -116,7 +120,11 @@ def _values_type(mixture: Mixture, layer: int, model: Model) -> TensorType:
 def _down_type(mixture: Mixture, layer: int, model: Model) -> TensorType:
     if mixture in (Mixture.Q4_K_M, Mixture.Q5_K_M) and _is_delicate(layer, model.n_layers):
         return TensorType.Q6_K
-    if mixture in (Mixture.Q4_K_S, Mixture.IQ4_XS) and layer < model.n_layers // 8:
+    if layer >= model.n_layers // 8:
+        return mixture.type
+    if mixture is Mixture.Q4_0 and model.is_calibrated:
+        return TensorType.Q4_1
+    if mixture is Mixture.Q4_K_S or (mixture is Mixture.IQ4_XS and not model.is_calibrated):
         return TensorType.Q5_K
     return mixture.type
 

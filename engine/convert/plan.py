@@ -82,7 +82,8 @@ def plan_conversion(checkpoint: Checkpoint, options: ConversionOptions | None = 
     model.finish()
     tensors = model.tensors
     if options.mixture is not None:
-        tensors = mixed(options.mixture, tensors, model.matrices, described(model.keys, architecture, tensors))
+        described_model = described(model.keys, architecture, tensors, options)
+        tensors = mixed(options.mixture, tensors, model.matrices, described_model)
         tensors = [weighted(tensor, options.importance) for tensor in tensors]
     metadata = general_keys(checkpoint.folder, architecture, options.name, type, tensors)
     if options.mixture is not None:
@@ -99,8 +100,10 @@ def plan_conversion(checkpoint: Checkpoint, options: ConversionOptions | None = 
     )
 
 
-def described(keys: Mapping[str, MetadataValue], architecture: str, tensors: Sequence[TensorPlan]) -> Model:
-    """What a mixture depends on, from the file's keys."""
+def described(
+    keys: Mapping[str, MetadataValue], architecture: str, tensors: Sequence[TensorPlan], options: ConversionOptions
+) -> Model:
+    """What a mixture depends on, from the file's keys and the options."""
 
     def number(name: str) -> int:
         entry = keys.get(f"{architecture}.{name}")
@@ -112,6 +115,7 @@ def described(keys: Mapping[str, MetadataValue], architecture: str, tensors: Seq
         n_experts=number("expert_count"),
         heads_per_kv_head=number("attention.head_count") // max(1, number("attention.head_count_kv")),
         is_tied=all(tensor.name != "output.weight" for tensor in tensors),
+        is_calibrated=options.importance is not None,
     )
 
 

@@ -16,7 +16,8 @@ from engine.kernels.tiers import choose_tier
 Floats = npt.NDArray[np.float32]
 
 QUANTISABLE = tuple(
-    TensorType[name] for name in ("Q4_0", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS", "MXFP4")
+    TensorType[name]
+    for name in ("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS", "MXFP4")
 )
 _LARGEST_HALF = 65_504.0  # what a half-precision scale surely holds
 # Of types with other scales; a larger number would be rounded to infinity.

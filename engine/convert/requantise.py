@@ -46,7 +46,7 @@ def plan_requantising(reader: GGUFReader, options: ConversionOptions | None = No
     keys = _kept_keys(reader)
     if options.mixture is not None:
         matrices = {t.name for t in tensors if is_matrix(t.name, t.shape) and not _is_published(reader.tensors[t.name])}
-        tensors = mixed(options.mixture, tensors, matrices, described(keys, architecture, tensors))
+        tensors = mixed(options.mixture, tensors, matrices, described(keys, architecture, tensors, options))
     tensors = [weighted(_checked(reader, tensor), options.importance) for tensor in tensors]
     keys |= _changed_keys(architecture, options, tensors) | calibration_keys(options.importance, tensors)
     return ConversionPlan(

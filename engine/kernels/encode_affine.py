@@ -1,4 +1,4 @@
-"""Encoders of Q4_K, Q5_K and Q5_1: 32 elements have a scale and a minimum, fitted by weighted least squares."""
+"""Encoders of Q4_K, Q5_K, Q4_1 and Q5_1: 32 elements have a scale and a minimum, fitted by weighted least squares."""
 
 from __future__ import annotations
 
@@ -245,6 +245,30 @@ def _q5_k(tile, weights, data, vectors):
         store_i8x16(data + LANES * (16 + i), fifth_bits)
 
 
+def _q4_1_reference(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """| d: f16 | m: f16 | 16 nibble pairs: q[i], q[i + 16] |   x = d q + m"""
+    scales, minima = _fit_reference(x, w, 15)
+    (d, d_bytes), (m, m_bytes) = half_reference(scales), half_reference(minima)
+    q = rounded_reference((x - m[:, None]) * reciprocal_reference(d)[:, None], 0, 15)
+    return np.concatenate([d_bytes, m_bytes, nibbles_reference(q)], axis=-1)
+
+
+@device
+def _q4_1(tile, weights, data, vectors):
+    first, step, n = _STRETCH_4
+    scale, offset = _fit(tile, weights, 15, first, step, n)
+    d_bits, m_bits = to_half(scale), to_half(offset)
+    store_half_bits(data, d_bits)
+    store_half_bits(data + 2 * LANES, m_bits)
+    factor, m = reciprocal(from_half(d_bits)), from_half(m_bits)
+    zero, top = zero_f32x16(), splat_f32(np.float32(15))
+    for i in range(16):
+        place = tile + VECTOR_BYTES * i
+        low = whole_to_i32(rounded((load_f32x16(place) - m) * factor, zero, top))
+        high = whole_to_i32(rounded((load_f32x16(place + VECTOR_BYTES * 16) - m) * factor, zero, top))
+        store_pair(data + LANES * (4 + i), low, high)
+
+
 def _q5_1_reference(x: np.ndarray, w: np.ndarray) -> np.ndarray:
     """| d: f16 | m: f16 | 32 bits: bit 4 of q[i] | 16 nibble pairs: bits 0 to 3 of q[i], q[i + 16] |   x = d q + m"""
     scales, minima = _fit_reference(x, w, 31)
@@ -280,4 +304,5 @@ _STRETCH_4, _STRETCH_5 = _STRETCH[15], _STRETCH[31]
 
 register_encoder("Q4_K", 256, 144, _q4_k, lambda x, w: _encode_reference(x, w, 15))
 register_encoder("Q5_K", 256, 176, _q5_k, lambda x, w: _encode_reference(x, w, 31))
+register_encoder("Q4_1", 32, 20, _q4_1, _q4_1_reference)
 register_encoder("Q5_1", 32, 24, _q5_1, _q5_1_reference)

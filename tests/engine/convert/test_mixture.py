@@ -129,3 +129,16 @@ def test_threads_change_nothing(mixture: Mixture | None, tmp_path: Path) -> None
         one = write_gguf(plan, tmp_path / "one.gguf", n_threads=1)
         four = write_gguf(plan, tmp_path / "four.gguf", n_threads=4)
     assert one.read_bytes() == four.read_bytes()
+
+
+def test_calibrated_files_have_other_types_in_the_first_layers() -> None:
+    calibrated, plain = (Model(32, 0, 4, is_tied=True, is_calibrated=is_calibrated) for is_calibrated in (True, False))
+    for mixture, layer, model, expected in (
+        (Mixture.Q4_0, 3, calibrated, TensorType.Q4_1),
+        (Mixture.Q4_0, 4, calibrated, TensorType.Q4_0),
+        (Mixture.Q4_0, 3, plain, TensorType.Q4_0),
+        (Mixture.IQ4_XS, 3, plain, TensorType.Q5_K),
+        (Mixture.IQ4_XS, 3, calibrated, TensorType.IQ4_XS),
+        (Mixture.Q4_K_S, 3, calibrated, TensorType.Q5_K),
+    ):
+        assert type_of(mixture, f"blk.{layer}.ffn_down.weight", 512, model) is expected

@@ -24,6 +24,7 @@ EXAMPLES = settings(max_examples=25, deadline=None, suppress_health_check=[Healt
 GGML_ERRORS = {
     "Q8_0": (2.850e-05, 2.849e-05),
     "Q4_0": (7.376e-03, 6.019e-03),
+    "Q4_1": (6.112e-03, 4.056e-03),
     "Q5_0": (1.810e-03, 1.473e-03),
     "Q5_1": (1.430e-03, 9.525e-04),
     "Q6_K": (3.150e-04, 2.621e-04),
