@@ -6,6 +6,7 @@ import gc
 import sys
 import threading
 import time
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -254,3 +255,25 @@ def test_the_status_line_counts_the_context(qtbot: Any, n_used: int, n_total: in
     status.set_rate(38.2)
     status.set_ttft(212)
     assert status.text.startswith("38.2 tok/s  First token 212 ms")
+
+
+def test_a_traced_stall_keeps_nothing_of_the_function_that_stalled(
+    qtbot: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Held:
+        pass
+
+    watch = StallWatch()
+    watch.trace()
+    qtbot.wait(50)
+
+    def stall() -> weakref.ref[Held]:
+        held = Held()
+        time.sleep(0.2)
+        return weakref.ref(held)
+
+    held = stall()
+    assert held() is None
+    qtbot.wait(100)
+    watch.stop()
+    assert "in stall" in caplog.text and watch.n_stalls >= 1
