@@ -763,10 +763,6 @@
             <translation>此模型没有专家</translation>
         </message>
         <message>
-            <source>It is a dense model: every token passes through all of its weights.</source>
-            <translation>这是稠密模型：每个词元都会经过全部权重。</translation>
-        </message>
-        <message>
             <source>{layers} layers with {experts} experts each · {calls} calls</source>
             <translation>{layers} 层，每层 {experts} 个专家 · {calls} 次调用</translation>
         </message>
@@ -781,6 +777,10 @@
         <message>
             <source>Each cell is an expert; a column or row of them is a layer. The stronger its colour, the more often it was called in the last seconds; orange are the experts of the newest token. Point at a cell for its figures; click it, or use the arrow keys and Enter, to see at which tokens it was called. An evenly coloured map means that the model spreads its work; a few strong cells are its specialists for what is being talked about. The context menu of an answer shows which experts served it.</source>
             <translation>每个格子是一个专家，一列或一行是一层。颜色越强，最近几秒被调用得越频繁；橙色是最新词元的专家。指向格子可看数字；单击，或用方向键加回车，可看它在哪些词元上被调用。颜色均匀说明模型分散了工作；少数颜色强的格子是当前话题的专长专家。在回答的右键菜单中可查看由哪些专家处理。</translation>
+        </message>
+        <message>
+            <source>It is a dense model: every token passes through all of its weights. To see experts at work, make a demonstration of the starter: one click in the page Models.</source>
+            <translation>这是稠密模型：每个词元都经过它的全部权重。要观察专家如何工作，可用入门模型制作一个演示：在“模型”页面点击一次即可。</translation>
         </message>
     </context>
     <context>

@@ -213,7 +213,10 @@ class ExpertPanel(QWidget):
         if not source.moe_layers:
             self._explain(
                 self.tr("This model has no experts"),
-                self.tr("It is a dense model: every token passes through all of its weights."),
+                self.tr(
+                    "It is a dense model: every token passes through all of its weights. To see experts at work, make "
+                    "a demonstration of the starter: one click in the page Models."
+                ),
             )
             self._model_key = None
             return
