@@ -43,7 +43,7 @@ def run(qapp: Any) -> Iterator[Run]:
     asyncio.set_event_loop(loop)
 
     def run(work: Coroutine[Any, Any, None]) -> None:
-        loop.run_until_complete(asyncio.wait_for(work, 60))
+        loop.run_until_complete(asyncio.wait_for(work, 300))
 
     yield run
     loop.close()
