@@ -2129,12 +2129,12 @@
             <translation>接近稠密模型</translation>
         </message>
         <message>
-            <source>Demonstration: it wanders</source>
-            <translation>演示：会跑题</translation>
+            <source>Demonstration</source>
+            <translation>仅供演示</translation>
         </message>
         <message>
-            <source>Demonstration: broken</source>
-            <translation>演示：已不可用</translation>
+            <source>Broken</source>
+            <translation>已不可用</translation>
         </message>
     </context>
     <context>

@@ -205,8 +205,8 @@ def test_a_loss_is_called_what_it_is(qtbot: Any) -> None:
     assert [row.verdict for row in table.rows] == [
         "As the dense model",
         "Close to it",
-        "Demonstration: it wanders",
-        "Demonstration: broken",
+        "Demonstration",
+        "Broken",
     ]
     assert table.loss == losses[2]
     assert "Divergence, nats: 0.14" in table.rows[2].accessibleName()  # 0.135 with two digits

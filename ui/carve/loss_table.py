@@ -14,7 +14,8 @@ from ui.theme import current_theme
 if TYPE_CHECKING:
     from engine.carve import Loss
 
-_WIDTHS = (60, 86, 82, 86, 86, 0)  # of the columns; 0: the rest
+_WIDTHS = (60, 80, 80, 80, 80, 0)  # of the columns; 0: the rest
+_NARROW = (0, 3, 5)  # the columns that a narrow table has
 _SAME, _BROKEN = 0.005, 1.0  # nats
 
 
@@ -34,7 +35,7 @@ def column_names() -> tuple[str, ...]:
 class LossRow(QPushButton):
     """One number of experts; pressed, it is the chosen one."""
 
-    def __init__(self, loss: Loss, parent: QWidget) -> None:
+    def __init__(self, loss: Loss, columns: tuple[int, ...], parent: QWidget) -> None:
         super().__init__(parent)
         self.loss = loss
         self.setProperty("kind", "choice")
@@ -53,7 +54,8 @@ class LossRow(QPushButton):
         row = QHBoxLayout(self)
         row.setContentsMargins(14, 5, 14, 5)
         row.setSpacing(8)
-        for (text, tone), width in zip(cells, _WIDTHS, strict=True):
+        for column in columns:
+            (text, tone), width = cells[column], _WIDTHS[column]
             label = QLabel(text, self)
             label.setProperty("tone", tone)
             label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
@@ -71,8 +73,8 @@ class LossRow(QPushButton):
         if not loss.is_demonstration:
             return self.tr("Close to it"), "small"
         if loss.divergence < _BROKEN:
-            return self.tr("Demonstration: it wanders"), "small-warning"
-        return self.tr("Demonstration: broken"), "small-warning"
+            return self.tr("Demonstration"), "small-warning"
+        return self.tr("Broken"), "small-warning"
 
     def sizeHint(self) -> QSize:
         layout = self.layout()
@@ -87,8 +89,9 @@ class LossTable(QWidget):
 
     chosen = Signal(int)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None, *, is_narrow: bool = False) -> None:
         super().__init__(parent)
+        self._columns = _NARROW if is_narrow else tuple(range(len(_WIDTHS)))
         self.setAccessibleName(self.tr("Number of experts"))
         self._group = QButtonGroup(self)
         self._rows: list[LossRow] = []
@@ -96,7 +99,8 @@ class LossTable(QWidget):
         head = QHBoxLayout()
         head.setContentsMargins(14, 0, 14, 0)
         head.setSpacing(8)
-        for name, width in zip(column_names(), _WIDTHS, strict=True):
+        for column in self._columns:
+            name, width = column_names()[column], _WIDTHS[column]
             label = QLabel(name, self)
             label.setProperty("tone", "small")
             label.setWordWrap(True)
@@ -118,7 +122,7 @@ class LossTable(QWidget):
                 self._column.removeWidget(old)
                 old.hide()
                 old.deleteLater()
-            self._rows = [LossRow(loss, self) for loss in losses]
+            self._rows = [LossRow(loss, self._columns, self) for loss in losses]
             for row in self._rows:
                 self._group.addButton(row)
                 self._column.addWidget(row)

@@ -29,7 +29,7 @@ class ExpertChoice(QWidget):
         self.again = QPushButton(self.tr("Load again"), self)
         self.again.setProperty("kind", "primary")
         self.again.clicked.connect(self.load_requested)
-        self.table = LossTable(self)
+        self.table = LossTable(self, is_narrow=True)
         self.table.chosen.connect(self._on_value)
         self._text = QLabel(self)
         self._text.setProperty("tone", "small")
