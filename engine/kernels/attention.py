@@ -343,42 +343,11 @@ def attention(
         table = pages + 8 * max_pages * load_i32(sequences + 4 * token)
         offset, last = layer_offset + head_bytes * kv_head, load_i32(positions + 4 * token)
         first_sink = sinks + 4 * first_head if sinks != 0 else 0
+        run = scratch, queries, q_stride, outputs, out_stride, n, group, head_dim, value_dim, table, offset, last
         if is_half:
-            attend_run_halves(
-                scratch,
-                queries,
-                q_stride,
-                outputs,
-                out_stride,
-                n,
-                group,
-                head_dim,
-                value_dim,
-                table,
-                offset,
-                last,
-                window,
-                first_sink,
-                np.float32(scale),
-            )
+            attend_run_halves(*run, window, first_sink, np.float32(scale))
         else:
-            attend_run_floats(
-                scratch,
-                queries,
-                q_stride,
-                outputs,
-                out_stride,
-                n,
-                group,
-                head_dim,
-                value_dim,
-                table,
-                offset,
-                last,
-                window,
-                first_sink,
-                np.float32(scale),
-            )
+            attend_run_floats(*run, window, first_sink, np.float32(scale))
         if rounded != 0:
             for row in range(token, token + n):
                 if fetch_add(heads_done + 8 * row, 1) + 1 == n_kv_heads:
