@@ -263,9 +263,10 @@ def test_ten_kills_at_random_moments_change_no_byte(tmp_path: Path) -> None:
     text, target, whole = tmp_path / "text.txt", tmp_path / "new" / "model.gguf", tmp_path / "whole.gguf"
     text.write_text(TEXT)
     options = ["--quantize", "q4_k_m", "--name", "M", "--calibration", str(text)]
-    began = time.monotonic()
-    assert colibri("convert", str(folder), "-o", str(whole), *options).returncode == 0
-    seconds = time.monotonic() - began
+    for _ in range(2):  # the first time kernels may have to be compiled
+        began = time.monotonic()
+        assert colibri("convert", str(folder), "-o", str(whole), "--replace", *options).returncode == 0
+        seconds = time.monotonic() - began
     command = [sys.executable, "-c", KILLED, "convert", str(folder), "-o", str(target), "--replace", *options]
     moments, n_killed = random.Random(5), 0
     for _ in range(10):
