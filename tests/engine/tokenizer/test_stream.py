@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import unicodedata
 from functools import cache
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from engine.tokenizer import Tokenizer
@@ -35,6 +36,7 @@ def test_the_parts_joined_are_the_text_of_any_ids(name: str, numbers: list[int],
 
 @pytest.mark.parametrize("name", NAMES)
 @settings(deadline=None)
+@example(text="\U0002f800")
 @given(text=st.text(max_size=60) | st.text(st.sampled_from("aé你🚀👩‍💻 \n\u2581"), max_size=60))
 def test_no_part_of_sound_text_shows_half_a_character(name: str, text: str) -> None:
     tokenizer = tokenizer_of(name)
@@ -43,7 +45,8 @@ def test_no_part_of_sound_text_shows_half_a_character(name: str, text: str) -> N
         assert not any("\ufffd" in part for part in parts)
     assert parts[-1] == ""
     if "\u2581" not in text or name not in ("llama", "phi3"):  # there the mark itself means a space
-        assert "".join(parts) == text
+        # Qwen2's tokenizer composes characters first
+        assert "".join(parts) == (unicodedata.normalize("NFC", text) if name == "qwen2" else text)
 
 
 def test_a_character_comes_with_its_last_byte() -> None:
