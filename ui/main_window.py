@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, QSize, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication
-from PySide6.QtWidgets import QFileDialog, QMainWindow, QSplitter
+from PySide6.QtWidgets import QMainWindow, QSplitter
 
 from app.chats import Chat, ChatStore
 from app.conversation import ChatChanged, Conversation, Event
@@ -36,6 +36,7 @@ from ui.settings.settings_dialog import SettingsDialog
 from ui.status_line import StatusLine
 from ui.theme import current_theme
 from ui.theme.theme import BASE_FONT_SIZE_PX
+from ui.widgets.file_dialogs import ask_file, ask_folder
 from ui.widgets.toast import Toast
 
 if TYPE_CHECKING:
@@ -246,20 +247,12 @@ class MainWindow(QMainWindow):
 
     def choose_model_file(self) -> None:
         """Ask for a model file and open it."""
-        dialog = QFileDialog(self, self.tr("Open a model file"))
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.setNameFilters([self.tr("Models (*.gguf)"), self.tr("All files (*)")])
-        dialog.fileSelected.connect(lambda name: self.load_model(Path(name)))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.open()
+        filters = [self.tr("Models (*.gguf)"), self.tr("All files (*)")]
+        ask_file(self, self.tr("Open a model file"), filters, lambda name: self.load_model(Path(name)))
 
     def choose_model_folder(self) -> None:
         """Ask for a folder whose models are to be listed."""
-        dialog = QFileDialog(self, self.tr("Add a folder of models"))
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.fileSelected.connect(self._add_folder)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.open()
+        ask_folder(self, self.tr("Add a folder of models"), self._add_folder)
 
     def _add_folder(self, folder: str) -> None:
         folders = self.services.settings.settings.model_folders

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QShowEvent
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app import carving_request
 from app.carving_request import CarvingRequest
@@ -19,6 +19,7 @@ from ui.carve.carving_task import CarvingTask
 from ui.carve.cut_view import CutView
 from ui.carve.decide_view import DecideView
 from ui.carve.dense_view import DenseView
+from ui.widgets.file_dialogs import ask_file, ask_new_file
 from ui.wizard.end_view import EndView
 from ui.wizard.long_task import ENDS, Stage
 from ui.wizard.run_view import Phase, RunView
@@ -134,33 +135,18 @@ class CarvePage(WizardShell):
 
     def ask_file(self) -> None:
         """Ask for a dense model."""
-        dialog = QFileDialog(self, self.tr("Choose a dense model"))
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.setNameFilters([self.tr("Models (*.gguf)"), self.tr("All files (*)")])
-        dialog.fileSelected.connect(lambda name: self.task.choose(Path(name)))
-        self._open(dialog)
+        filters = [self.tr("Models (*.gguf)"), self.tr("All files (*)")]
+        ask_file(self, self.tr("Choose a dense model"), filters, lambda name: self.task.choose(Path(name)))
 
     def ask_text(self) -> None:
         """Ask for a text to watch the model on."""
-        dialog = QFileDialog(self, self.tr("Choose a text"))
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.setNameFilters([self.tr("Texts (*.txt *.md)"), self.tr("All files (*)")])
-        dialog.fileSelected.connect(self.cut_view.set_text)
-        self._open(dialog)
+        filters = [self.tr("Texts (*.txt *.md)"), self.tr("All files (*)")]
+        ask_file(self, self.tr("Choose a text"), filters, self.cut_view.set_text)
 
     def ask_target(self, present: str) -> None:
         """Ask where the file shall go."""
-        dialog = QFileDialog(self, self.tr("Save the model as"))
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setDefaultSuffix("gguf")
-        dialog.setNameFilters([self.tr("Models (*.gguf)")])
-        dialog.selectFile(present)
-        dialog.fileSelected.connect(lambda name: self.cut_view.target.choose(Path(name)))
-        self._open(dialog)
-
-    def _open(self, dialog: QFileDialog) -> None:
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.open()
+        filters, chosen = [self.tr("Models (*.gguf)")], self.cut_view.target.choose
+        ask_new_file(self, self.tr("Save the model as"), present, "gguf", lambda name: chosen(Path(name)), filters)
 
     def _on_progress(self) -> None:
         if self.task.is_running:

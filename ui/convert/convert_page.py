@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app import unfinished
 from app.model_places import checkpoints_of_other_programs
@@ -19,6 +19,7 @@ from ui.convert.choose_view import ChooseView
 from ui.convert.conversion_task import ConversionTask
 from ui.convert.plan_view import PlanView
 from ui.models.proof_facts import proof_facts, proof_sentence
+from ui.widgets.file_dialogs import ask_file, ask_folder, ask_new_file
 from ui.wizard.end_view import EndView
 from ui.wizard.long_task import ENDS, Stage
 from ui.wizard.run_view import Phase, RunView
@@ -128,40 +129,22 @@ class ConvertPage(WizardShell):
 
     def ask_folder(self) -> None:
         """Ask for a checkpoint's folder."""
-        dialog = QFileDialog(self, self.tr("Choose a model's folder"))
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.fileSelected.connect(lambda name: self.task.choose(Path(name)))
-        self._open(dialog)
+        ask_folder(self, self.tr("Choose a model's folder"), lambda name: self.task.choose(Path(name)))
 
     def ask_file(self) -> None:
         """Ask for a checkpoint of one file, or a model file."""
-        dialog = QFileDialog(self, self.tr("Choose a model's file"))
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.setNameFilters([self.tr("Models (*.safetensors *.gguf)"), self.tr("All files (*)")])
-        dialog.fileSelected.connect(lambda name: self.task.choose(Path(name)))
-        self._open(dialog)
+        filters = [self.tr("Models (*.safetensors *.gguf)"), self.tr("All files (*)")]
+        ask_file(self, self.tr("Choose a model's file"), filters, lambda name: self.task.choose(Path(name)))
 
     def ask_text(self) -> None:
         """Ask for a text for calibration."""
-        dialog = QFileDialog(self, self.tr("Choose a text for calibration"))
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.setNameFilters([self.tr("Texts (*.txt *.md)"), self.tr("All files (*)")])
-        dialog.fileSelected.connect(self.plan_view.calibration.set_text)
-        self._open(dialog)
+        filters = [self.tr("Texts (*.txt *.md)"), self.tr("All files (*)")]
+        ask_file(self, self.tr("Choose a text for calibration"), filters, self.plan_view.calibration.set_text)
 
     def ask_target(self, present: str) -> None:
         """Ask where the file shall go."""
-        dialog = QFileDialog(self, self.tr("Save the model as"))
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setDefaultSuffix("gguf")
-        dialog.setNameFilters([self.tr("Models (*.gguf)")])
-        dialog.selectFile(present)
-        dialog.fileSelected.connect(lambda name: self.plan_view.target.choose(Path(name)))
-        self._open(dialog)
-
-    def _open(self, dialog: QFileDialog) -> None:
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.open()
+        filters, chosen = [self.tr("Models (*.gguf)")], self.plan_view.target.choose
+        ask_new_file(self, self.tr("Save the model as"), present, "gguf", lambda name: chosen(Path(name)), filters)
 
     def _on_outlooks(self) -> None:
         if self.task.stage is Stage.PLAN:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
-    QFileDialog,
     QHBoxLayout,
     QLabel,
     QListWidget,
@@ -28,6 +27,7 @@ from ui.diagnostics.why_view import WhyButton, WhyView
 from ui.performance.comparison_table import ComparisonTable
 from ui.performance.recorded_view import RecordedView
 from ui.performance.recordings import Recordings, measurements_dir, recordings_dir
+from ui.widgets.file_dialogs import ask_file, ask_new_file
 from ui.widgets.page_header import PageHeader
 
 if TYPE_CHECKING:
@@ -146,12 +146,8 @@ class PerformancePage(QWidget):
         self._choose(path)
 
     def _on_open(self) -> None:
-        dialog = QFileDialog(self, self.tr("Open a recording"))
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.setNameFilters([self.tr("Recordings (*{suffix})").format(suffix=SUFFIX), self.tr("All files (*)")])
-        dialog.fileSelected.connect(lambda name: self.open(Path(name)))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.open()
+        filters = [self.tr("Recordings (*{suffix})").format(suffix=SUFFIX), self.tr("All files (*)")]
+        ask_file(self, self.tr("Open a recording"), filters, lambda name: self.open(Path(name)))
 
     def open(self, path: Path) -> None:
         """Put a file into the list and show it."""
@@ -227,13 +223,8 @@ class PerformancePage(QWidget):
         return menu
 
     def _ask_where(self, suffix: str) -> None:
-        dialog = QFileDialog(self, self.tr("Export the recording"))
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setDefaultSuffix(suffix.removeprefix("."))
-        dialog.selectFile(self.chosen()[0].label + suffix)
-        dialog.fileSelected.connect(lambda name: self.export_to(Path(name)))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.open()
+        title, present = self.tr("Export the recording"), self.chosen()[0].label + suffix
+        ask_new_file(self, title, present, suffix.removeprefix("."), lambda name: self.export_to(Path(name)))
 
     def export_to(self, path: Path) -> None:
         """Write the chosen recording in the format that the path's ending names."""

@@ -9,7 +9,6 @@ from typing import Any
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import (
     QDialog,
-    QFileDialog,
     QFormLayout,
     QFrame,
     QHBoxLayout,
@@ -25,6 +24,7 @@ from app.settings import SamplingSettings, SettingsFile
 from ui.theme.theme import BASE_FONT_SIZE_PX, MAX_FONT_SIZE_PX, MIN_FONT_SIZE_PX
 from ui.translation import LANGUAGES
 from ui.widgets.combo_box import ComboBox
+from ui.widgets.file_dialogs import ask_folder
 from ui.widgets.number_field import DecimalField, IntegerField
 
 _CONTEXT_LENGTHS = (1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072)
@@ -187,11 +187,7 @@ class SettingsDialog(QDialog):
         self._column.addLayout(buttons)
 
     def _add_folder(self) -> None:
-        dialog = QFileDialog(self, self.tr("Add a folder of models"))
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.fileSelected.connect(self.add_folder)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.open()
+        ask_folder(self, self.tr("Add a folder of models"), self.add_folder)
 
     def add_folder(self, folder: str) -> None:
         """Offer the models of one more folder."""
