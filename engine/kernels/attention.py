@@ -71,11 +71,6 @@ def attention_reference(
     return np.einsum("hp,phd->hd", weights / (weights.sum(-1, keepdims=True) + sink_weights), np.repeat(v, group, 1))
 
 
-@device
-def load_kv(address, index, is_half):
-    return load_f16x16(address + 2 * index) if is_half else load_f32x16(address + 4 * index)
-
-
 def _load_rows(n: int, place: int) -> Any:
     """(queries) -> the addresses at `place` of `n` query records."""
 
@@ -124,6 +119,11 @@ def load_halves(address, index):
 @device
 def load_floats(address, index):
     return load_f32x16(address + 4 * index)
+
+
+@device
+def load_kv(address, index, is_half):
+    return load_halves(address, index) if is_half else load_floats(address, index)
 
 
 def make_key_scores(n: int, load: Any) -> Any:

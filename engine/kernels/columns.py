@@ -39,6 +39,11 @@ def _interleave(b: ir.IRBuilder, x: ir.Value, y: ir.Value, pattern: tuple[int, i
     return b.shuffle_vector(x, y, ir.Constant(ir.VectorType(I32, LANES), lanes))
 
 
+def _present(b: ir.IRBuilder, count: ir.Value) -> ir.Value:
+    """Which lanes belong to the first `count` rows."""
+    return b.icmp_signed("<", ir.Constant(i32x16.llvm, list(range(LANES))), splatted_i32(b, b.trunc(count, I32)))
+
+
 def _load_columns(b: ir.IRBuilder, source: ir.Value, row_bytes: ir.Value, count: ir.Value) -> ir.Value:
     rows = []
     for row in range(LANES):
@@ -49,7 +54,7 @@ def _load_columns(b: ir.IRBuilder, source: ir.Value, row_bytes: ir.Value, count:
     low = [_interleave(b, every_fourth[i], every_fourth[i + 1], (0, 4, 1, 5)) for i in (0, 2)]
     high = [_interleave(b, every_fourth[i], every_fourth[i + 1], (2, 6, 3, 7)) for i in (0, 2)]
     columns = [_interleave(b, x, y, pick) for x, y in (low, high) for pick in ((0, 1, 4, 5), (2, 3, 6, 7))]
-    present = b.icmp_signed("<", ir.Constant(i32x16.llvm, list(range(LANES))), splatted_i32(b, b.trunc(count, I32)))
+    present = _present(b, count)
     result: ir.Value = ir.Constant(ir.ArrayType(i32x16.llvm, 4), None)
     for i, column in enumerate(columns):
         result = b.insert_value(result, b.select(present, column, ir.Constant(i32x16.llvm, [0] * LANES)), i)
@@ -69,7 +74,7 @@ store_halves = define(types.void, (_address, i32x16), _store_halves)  # the lowe
 
 
 def _present_signs(b: ir.IRBuilder, count: ir.Value) -> ir.Value:
-    present = b.icmp_signed("<", ir.Constant(i32x16.llvm, list(range(LANES))), splatted_i32(b, b.trunc(count, I32)))
+    present = _present(b, count)
     return b.select(present, ir.Constant(i32x16.llvm, [0x80808080] * LANES), ir.Constant(i32x16.llvm, [0] * LANES))
 
 

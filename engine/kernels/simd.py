@@ -211,7 +211,6 @@ splat_i32 = define(i32x16, (types.int32,), lambda b, x: _splat(b, x, _I))
 splat_f32 = define(f32x16, (types.float32,), lambda b, x: _splat(b, x, _F))
 zero_i32x16 = define(i32x16, (), lambda b: _constant(_I, 0))
 zero_f32x16 = define(f32x16, (), lambda b: _constant(_F, 0.0))
-lane_numbers = define(i32x16, (), lambda b: ir.Constant(_I, list(range(LANES))))
 
 # Conversions and bit operations -------------------------------------------------------------------------------------
 
@@ -282,9 +281,6 @@ absolute = define(f32x16, (f32x16,), lambda b, v: call_llvm(b, "llvm.fabs.v16f32
 reduce_max = _reduction("llvm.vector.reduce.fmax.v16f32")
 reduce_sum = define(types.float32, (f32x16,), _tree_sum)
 reduce_sum_i32 = define(types.int32, (i32x16,), lambda b, v: call_llvm(b, "llvm.vector.reduce.add.v16i32", I32, [v]))
-select_less_equal = define(
-    f32x16, (i32x16, i32x16, f32x16, f32x16), lambda b, i, j, x, y: b.select(b.icmp_signed("<=", i, j), x, y)
-)
 maximum_i32 = define(i32x16, (i32x16, i32x16), lambda b, x, y: b.select(b.icmp_signed(">", x, y), x, y))
 
 
