@@ -20,6 +20,7 @@ from engine.errors import ColibriError, UnsupportedModelError
 if TYPE_CHECKING:
     from engine import EngineConfig, MemoryPlan
     from engine.carve import Loss
+    from engine.checks import Check
     from engine.convert.proof import Proof
 
 _CHUNK_BYTES = 8 << 20
@@ -46,6 +47,7 @@ class ModelDetails:
     proof: Proof | None = None  # beside what it was converted from
     losses: tuple[Loss, ...] = ()  # of a carved model, by the number of experts
     can_be_carved: bool = False
+    checks: tuple[Check, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +79,14 @@ class Checksum:
 def read_details(path: Path) -> ModelDetails:
     """What the file's header says. Raises ModelFormatError."""
     from engine.carve import check_dense, losses_of  # noqa: PLC0415 - it brings NumPy, which the window's first paint need not wait for
+    from engine.checks import check_model  # noqa: PLC0415 - the same
     from engine.convert.proof import proof_of  # noqa: PLC0415 - the same
     from engine.gguf import GGUFReader  # noqa: PLC0415
     from engine.gguf.inspect import describe  # noqa: PLC0415
 
     with GGUFReader.open(path) as reader:
         model = describe(reader)
-        proof, losses = proof_of(reader.metadata), losses_of(reader.metadata)
+        proof, losses, checks = proof_of(reader.metadata), losses_of(reader.metadata), check_model(reader)
         try:
             check_dense(reader)
             can_be_carved = True
@@ -110,6 +113,7 @@ def read_details(path: Path) -> ModelDetails:
         proof=proof,
         losses=losses,
         can_be_carved=can_be_carved,
+        checks=tuple(checks),
     )
 
 

@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from rich.text import Text
 
 from app.commands import inspect_routers
 from app.commands.chat_options import whole
+from engine.checks import Check, Outcome, check_model
 from engine.convert.beside import contradictions
 from engine.errors import ColibriError
 from engine.gguf.inspect import KeyDescription, LayerDescription, ModelDescription, describe
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from engine.gguf.header import TensorInfo
 
 _WIDTH_IN_PIPES = 200
+_MARKS = {Outcome.PASSED: "ok", Outcome.NOTED: "note", Outcome.FAILED: "FAILED"}
 _N_SHOWN_CHARACTERS = 100
 _JSON_FACTS = (
     "paths",
@@ -48,10 +51,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "inspect",
         help="show what a model file holds",
-        description="Show the facts, keys and tensors of a GGUF model. Only --router-precision reads its weights.",
+        description="Show the facts, checks, keys and tensors of a GGUF model. Only --router-precision reads its "
+        "weights. The exit code is 1 where a check failed.",
     )
     parser.add_argument("file", metavar="FILE", help="a GGUF file, or any part of a split one")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--checks", action="store_true", help="only the checks")
     parser.add_argument("--keys", action="store_true", help="only the metadata keys")
     parser.add_argument("--tensors", action="store_true", help="only the tensors, each on a line of its own")
     parser.add_argument(
@@ -75,34 +80,38 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Print the description of `args.file`; 0, or 1 after messages on stderr.
 
-    These say that the file cannot be read, or what a config.json beside it contradicts.
+    These say that the file cannot be read, or name the checks that failed.
     """
     if args.router_precision:
         return inspect_routers.run(args)
     try:
         with GGUFReader.open(args.file) as reader:
             model = describe(reader)
-            problems = contradictions(reader.paths[0], reader.metadata)
+            problems, checks = contradictions(reader.paths[0], reader.metadata), check_model(reader)
     except ColibriError as error:
         sys.stderr.write(f"colibri inspect: {_printable(str(error), limit=None)}\n")
         return 1
-    everything = not args.keys and not args.tensors
+    failed = [check for check in checks if check.outcome is Outcome.FAILED]
+    everything = not (args.checks or args.keys or args.tensors)
     if args.json:
         described = _as_json(model, args.keys or everything, args.tensors or everything)
-        sys.stdout.write(json.dumps({**described, "contradictions": problems}, indent=2) + "\n")
-        return int(bool(problems))
+        described |= {"contradictions": problems, "checks": [asdict(check) for check in checks]}
+        sys.stdout.write(json.dumps(described, indent=2) + "\n")
+        return int(bool(failed))
     console = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH_IN_PIPES)
     if everything:
         console.print(_facts(model))
+    if args.checks or everything:
+        console.print(_checks(checks))
     if args.keys or everything:
         console.print(_keys(model))
     if everything:
         console.print(_types(model))
     if args.tensors or everything:
         console.print(_tensors(model, merge_layers=everything))
-    for problem in problems:
-        sys.stderr.write(f"colibri inspect: {_printable(problem, limit=None)}\n")
-    return int(bool(problems))
+    for check in failed:
+        sys.stderr.write(f"colibri inspect: {check.name}: {_printable(check.finding, limit=None)}\n")
+    return int(bool(failed))
 
 
 def _facts(model: ModelDescription) -> Table:
@@ -133,6 +142,14 @@ def _experts(model: ModelDescription) -> str:
     if not n_routers:
         return f"{chosen}; but no layer has a router (a tensor named blk.N.ffn_gate_inp.weight)"
     return f"{chosen}, in {n_routers} layer{'s' * (n_routers > 1)}"
+
+
+def _checks(checks: list[Check]) -> Table:
+    table = _table("Checks", "outcome", "check", "finding")
+    for check in checks:
+        mark = Text(_MARKS[check.outcome], style="bold red" if check.outcome is Outcome.FAILED else "")
+        table.add_row(mark, check.name, _text(check.finding))
+    return table
 
 
 def _keys(model: ModelDescription) -> Table:

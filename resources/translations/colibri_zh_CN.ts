@@ -2847,6 +2847,22 @@ The file can only be deleted for good.</source>
             <source>Source</source>
             <translation>来源</translation>
         </message>
+        <message>
+            <source>Parts of this file contradict each other</source>
+            <translation>此文件的各部分互相矛盾</translation>
+        </message>
+        <message>
+            <source>Checks</source>
+            <translation>检查</translation>
+        </message>
+        <message>
+            <source>all {n} passed</source>
+            <translation>{n} 项全部通过</translation>
+        </message>
+        <message>
+            <source>{passed} of {n} passed</source>
+            <translation>{n} 项中有 {passed} 项通过</translation>
+        </message>
     </context>
     <context>
         <name>ModelsPage</name>

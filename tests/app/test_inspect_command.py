@@ -26,6 +26,7 @@ def model(tmp_path: Path) -> str:
     writer = GGUFWriter(tmp_path / "tiny.gguf")
     writer.add("general.architecture", "tiny")
     writer.add("general.name", "A [bold]name[/bold]\x1b[31m\nin two lines")
+    writer.add("tiny.block_count", 3)
     writer.add("tiny.expert_count", 4)
     writer.add("tiny.expert_used_count", 2)
     writer.add("tokenizer.ggml.tokens", [f"token{i}" for i in range(50)])
@@ -36,7 +37,7 @@ def model(tmp_path: Path) -> str:
 
 
 def test_facts_keys_types_and_tensors_are_printed(model: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(model) == 0
+    assert run(model) == 1  # its vocabulary is of no known kind
 
     text = capsys.readouterr().out
     for expected in (
@@ -60,9 +61,9 @@ def test_text_from_the_file_cannot_steer_the_terminal(model: str, capsys: pytest
 
 
 def test_keys_and_tensors_can_be_had_alone(model: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(model, "--keys") == 0
+    run(model, "--keys")
     keys = capsys.readouterr().out
-    assert run(model, "--tensors") == 0
+    run(model, "--tensors")
     tensors = capsys.readouterr().out
 
     assert "general.architecture" in keys
@@ -73,9 +74,9 @@ def test_keys_and_tensors_can_be_had_alone(model: str, capsys: pytest.CaptureFix
 
 
 def test_json_is_one_object_with_the_parts_asked_for(model: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(model, "--json") == 0
+    run(model, "--json")
     whole = json.loads(capsys.readouterr().out)
-    assert run(model, "--json", "--keys") == 0
+    run(model, "--json", "--keys")
     keys_only = json.loads(capsys.readouterr().out)
 
     assert (whole["architecture"], whole["n_experts"], whole["top_k"]) == ("tiny", 4, 2)
@@ -91,7 +92,7 @@ def test_a_model_without_router_says_what_was_expected(tmp_path: Path, capsys: p
     writer.add("general.architecture", "tiny")
     writer.add("tiny.expert_count", 4)
 
-    assert run(str(writer.write())) == 0
+    assert run(str(writer.write())) == 1
 
     assert "no layer has a router (a tensor named blk.N.ffn_gate_inp.weight)" in capsys.readouterr().out
 
@@ -106,6 +107,26 @@ def test_what_is_no_model_gets_one_message_on_stderr(tmp_path: Path, capsys: pyt
     assert output.out == ""
     assert output.err.startswith(f"colibri inspect: {path}: expected a GGUF model, found a JSON document.")
     assert output.err.count("\n") == 1
+
+
+def test_checks_are_printed_with_what_they_found(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(str(model_path(MIXTRAL)), "--checks") == 0
+
+    lines = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines() if line.strip()][2:]
+    assert {mark for mark, _ in lines} == {"ok", "note"}
+    assert any(found.startswith("tensors ") and "all that the architecture needs" in found for _, found in lines)
+
+
+def test_a_check_that_fails_is_named_and_makes_the_exit_code_one(
+    model: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(model, "--checks") == 1
+    output = capsys.readouterr()
+    assert "FAILED" in output.out
+    assert output.err.startswith("colibri inspect: vocabulary: ")
+    assert run(model, "--json") == 1
+    checks = {check["name"]: check for check in json.loads(capsys.readouterr().out)["checks"]}
+    assert checks["vocabulary"]["outcome"] == "failed" and checks["routers"]["outcome"] == "passed"
 
 
 def test_router_precision_is_measured_and_given_as_json(capsys: pytest.CaptureFixture[str], colibri_home: Path) -> None:

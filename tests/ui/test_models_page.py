@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 import shutil
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
@@ -106,6 +107,7 @@ def test_the_list_has_every_model_and_the_details_of_one(window: MainWindow, mod
     facts = page.view.facts.facts
     assert facts["Experts"] == "8, 2 for each token" and facts["Architecture"] == "llama"
     assert facts["Licence"] == "not said in the file"
+    assert re.fullmatch(r"all \d+ passed", facts["Checks"]) and not page.view.checks.isVisible()
     assert page.inspector.fit is not None
     expected = memory_fit(models["moe"], EngineConfig(context_length=4096))
     assert page.inspector.fit.plan == expected.plan
@@ -121,6 +123,15 @@ def test_a_file_that_cannot_be_used_says_why_and_cannot_be_loaded(
     assert "Git LFS pointer" in page.view.problem.text and page.view.problem.isVisible()
     assert not page.view.load.isEnabled() and not page.view.chat.isEnabled()
     assert page.view.delete.isEnabled()
+
+
+def test_a_file_that_contradicts_itself_says_in_what(window: MainWindow, models: dict[str, Path], run: Run) -> None:
+    (models["moe"].parent / "config.json").write_text('{"num_local_experts": 64}')
+    page = page_of(window)
+    page.list.select(models["moe"])
+    run(until(lambda: page.inspector.details is not None))
+    assert "num_local_experts is 64 in config.json" in page.view.checks.text and page.view.checks.isVisible()
+    assert re.fullmatch(r"\d+ of \d+ passed", page.view.facts.facts["Checks"])
 
 
 def test_a_longer_context_in_the_settings_needs_more_memory(

@@ -133,7 +133,9 @@ class ModelView(ColumnPage):
     def _facts(self) -> None:
         self._facts_title = self._section(self.tr("Details"))
         self.facts = FactGrid(self)
+        self.checks = InlineNotice(self, copyable=True)
         self.column.addWidget(self.facts)
+        self.column.addWidget(self.checks)
 
     def _checksum(self) -> None:
         self._sum_title = self._section(self.tr("Checksum"))
@@ -203,6 +205,9 @@ class ModelView(ColumnPage):
 
     def _show_facts(self, entry: ModelEntry) -> None:
         details = self._inspector.details
+        failed = [check for check in details.checks if check.outcome == "failed"] if details is not None else []
+        findings = "\n".join(f"{check.name}: {check.finding}" for check in failed)
+        self.checks.say("warning", findings, self.tr("Parts of this file contradict each other") if failed else "")
         if details is None:
             self.facts.set_facts([(self.tr("Size"), fmt.size(entry.file_bytes))])
             return
@@ -225,9 +230,15 @@ class ModelView(ColumnPage):
                 (self.tr("Size"), size),
                 (self.tr("Licence"), details.licence or self.tr("not said in the file")),
                 (self.tr("Chat template"), template),
+                (self.tr("Checks"), self._checks_in_short(len(details.checks) - len(failed), len(details.checks))),
                 *((key.removeprefix("colibri."), value) for key, value in details.own_keys.items()),
             ]
         )
+
+    def _checks_in_short(self, n_passed: int, n: int) -> str:
+        if n_passed == n:
+            return self.tr("all {n} passed").format(n=fmt.count(n))
+        return self.tr("{passed} of {n} passed").format(passed=fmt.count(n_passed), n=fmt.count(n))
 
     def _show_experts(self, *, is_shown: bool) -> None:
         details = self._inspector.details if is_shown else None
