@@ -5,6 +5,7 @@ Operations hold the addresses of these arrays; the scheduler fills them before e
 
 from __future__ import annotations
 
+from array import array
 from typing import Any
 
 import numpy as np
@@ -53,8 +54,9 @@ class Batch:
         self.interrupt_flag: Array = np.zeros(1, np.int64)
         self.interrupt = self.interrupt_flag.ctypes.data
         memory.know(self.interrupt, 8)
-        self._arrays: dict[str, Array] = {name: view(buffers[name], dtype, (n,)) for name, (dtype, n) in sizes.items()}
-        self.page_table: Array = self._arrays["pages"].reshape(max_sequences, self.max_pages)
+        # memory views, as single numbers and short stretches go into them at a fraction of what an array takes
+        self._arrays = {name: view(buffers[name], dtype, (n,)).data for name, (dtype, n) in sizes.items()}
+        self.page_table: Array = view(buffers["pages"], np.int64, (max_sequences, self.max_pages))
 
     def write_one(self) -> None:
         """Let `one` be one, as soon as the memory may be used."""
@@ -62,15 +64,15 @@ class Batch:
 
     @property
     def n_tokens_now(self) -> int:
-        return int(self._arrays["n_tokens"][0])
+        return self._arrays["n_tokens"][0]
 
     @property
     def n_outputs_now(self) -> int:
-        return int(self._arrays["n_outputs"][0])
+        return self._arrays["n_outputs"][0]
 
     @property
     def clock_now(self) -> int:
-        return int(self._arrays["clock"][0])
+        return self._arrays["clock"][0]
 
     def set_states(self, slot: int, old: int, new: int) -> None:
         """Addresses of the recurrent state that the sequence in `slot` comes with, and of the one that it leaves."""
@@ -78,9 +80,8 @@ class Batch:
 
     def begin(self, clock: int) -> None:
         """Start an empty batch; `clock` counts steps."""
-        for name in ("n_tokens", "n_outputs"):
-            self._arrays[name][0] = 0
-        self._arrays["clock"][0] = clock
+        arrays = self._arrays
+        arrays["n_tokens"][0], arrays["n_outputs"][0], arrays["clock"][0] = 0, 0, clock
 
     def add(
         self, slot: int, tokens: list[int], first_position: int, wants: list[int], *, first_rope_row: int = 0
@@ -91,14 +92,13 @@ class Batch:
 
         Returns the logits' row of the first of them; the others follow it.
         """
-        start, n = int(self._arrays["n_tokens"][0]), len(tokens)
-        first_output = int(self._arrays["n_outputs"][0])
-        self._arrays["tokens"][start : start + n] = tokens
-        self._arrays["positions"][start : start + n] = range(first_position, first_position + n)
-        first_row = first_rope_row + first_position
-        self._arrays["rope_rows"][start : start + n] = range(first_row, first_row + n)
-        self._arrays["sequences"][start : start + n] = slot
-        self._arrays["output_rows"][first_output : first_output + len(wants)] = [start + i for i in wants]
-        self._arrays["n_tokens"][0] = start + n
-        self._arrays["n_outputs"][0] = first_output + len(wants)
+        arrays = self._arrays
+        start, n, first_output = arrays["n_tokens"][0], len(tokens), arrays["n_outputs"][0]
+        end, last_output, first_row = start + n, first_output + len(wants), first_rope_row + first_position
+        arrays["tokens"][start:end] = array("i", tokens)
+        arrays["positions"][start:end] = array("i", range(first_position, first_position + n))
+        arrays["rope_rows"][start:end] = array("i", range(first_row, first_row + n))
+        arrays["sequences"][start:end] = array("i", (slot,)) * n
+        arrays["output_rows"][first_output:last_output] = array("i", [start + i for i in wants])
+        arrays["n_tokens"][0], arrays["n_outputs"][0] = end, last_output
         return first_output

@@ -287,7 +287,7 @@ class Engine:
             expert_counts=counts,
             prefill_ms=self._prefill_s * 1e3,
             decode_ms=self._decode_s * 1e3,
-            times_us={kind: ticks / rate for kind, ticks in model.plan.ticks_by_kind().items()},
+            times_us={kind: ticks / rate for kind, ticks in model.ticks_by_kind().items()},
             kv_used_tokens=self._kv_tokens,
             kv_total_tokens=pool.n_pages * PAGE,
             experts_resident=store.n_resident,
@@ -349,10 +349,11 @@ class Engine:
         rows = []
         for share in shares:
             sequence = share.sequence
-            new_pages = sequence.pages[sequence.n_tabled :]
-            table = model.batch.page_table[sequence.slot]
-            table[sequence.n_tabled : len(sequence.pages)] = [model.pool.address(page) for page in new_pages]
-            sequence.n_tabled = len(sequence.pages)
+            if sequence.n_tabled < len(sequence.pages):
+                new_pages = sequence.pages[sequence.n_tabled :]
+                table = model.batch.page_table[sequence.slot]
+                table[sequence.n_tabled : len(sequence.pages)] = [model.pool.address(page) for page in new_pages]
+                sequence.n_tabled = len(sequence.pages)
             model.set_states(sequence.slot, sequence.state, sequence.next_state)
             first = sequence.n_computed
             wants = [share.n_tokens - 1] if share.wants_logits else []

@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from engine.gguf import GGUFReader
 from engine.hardware.cpu import usable_cores
 from engine.kernels.layout import PAGE
 from engine.kernels.library import KernelLibrary, Progress
+from engine.kernels.notes import kind_number
 from engine.kv import PagePool
 from engine.loader import Loader
 from engine.loading import Loading
@@ -124,6 +125,18 @@ def _expert_capacity(builder: Builder, config: EngineConfig) -> int:
     return capacity
 
 
+class ExpertSums(NamedTuple):
+    """Sums over all layers."""
+
+    calls: int  # of (token, choice) pairs
+    used: int  # different experts of a run
+    bytes_used: int  # of their weights
+    loads: int
+    evictions: int
+    bytes_read: int
+    disk_ns: int  # loading
+
+
 class Model:
     """An opened model: `run` executes its plan for the batch that has been filled."""
 
@@ -178,12 +191,11 @@ class Model:
         self.chosen_experts, self.expert_weights = parts.builder.routes()
         shape = (len(parts.builder.moe_layers), self.hyper.n_experts)
         self.expert_counts = view(parts.builder.counts, np.int64, shape)
-        self._counts_before = self.expert_counts.copy()
         self.last_experts = view(parts.builder.newest, np.int32, (shape[0], self.hyper.top_k))
         self.layers = parts.builder.moe_layers
         self.moe_layers = [layer.layer for layer in self.layers]
-        self._last_used = view(parts.builder.last_used, np.int64, shape)
-        self.n_workers, self._row, self.disk_ns, self._loading_ns = n_workers, 0, 0, 0
+        self._expert_sums = view(parts.builder.sums, np.int64, (3,)).data
+        self.n_workers, self.ticks, self._disk_ns = n_workers, self._team.notes, 0
         self.matrix_bytes, self.output_bytes = _matrix_bytes(self.plan)
         self.limits = self._limits(parts)
         self._loading = Loading(self._loader, parts.weights.packings, self._fill)
@@ -239,25 +251,31 @@ class Model:
         """
         assert self._team is not None
         self.wait_until_loaded()
-        np.copyto(self._counts_before, self.expert_counts)
         stage = self._team.run(self.plan)
         while stage >= 0:
             if stage not in self._moe_stages:
                 self.batch.interrupt_flag[0] = 0
-                self.expert_counts[:] = self._counts_before
+                self._take_counts_back(stage)
                 return False
-            index, n_choices = self._moe_stages[stage], self.batch.n_tokens_now * self.hyper.top_k
-            began_ns, walked_ns = time.perf_counter_ns(), self._team.walked_ns
-            self._team.note_into(0)
-            self.store.load(index, self.chosen_experts[index, :n_choices], self._loader)
-            self.disk_ns += time.perf_counter_ns() - began_ns
-            self._loading_ns += self._team.walked_ns - walked_ns
-            self._team.note_into(self._row)
+            began_ns, index = time.perf_counter_ns(), self._moe_stages[stage]
+            self.store.load(index, self._choices(index), self._loader)
+            self._disk_ns += time.perf_counter_ns() - began_ns
             stage = self._team.run(self.plan, stage)
         if self.batch.n_tokens_now >= _SCATTERED_TOKENS:
             for address, n_bytes in self._tables:
                 give_back(address, n_bytes)
         return True
+
+    def _choices(self, index: int) -> np.ndarray[Any, Any]:
+        """The experts that the newest run's tokens chose in the MoE layer `index`."""
+        choices: np.ndarray[Any, Any] = self.chosen_experts[index, : self.batch.n_tokens_now * self.hyper.top_k]
+        return choices
+
+    def _take_counts_back(self, last_stage: int) -> None:
+        """Let the calls not count that a run has counted which ended with `last_stage`."""
+        for stage, index in self._moe_stages.items():
+            if stage <= last_stage:
+                self.expert_counts[index] -= np.bincount(self._choices(index), minlength=self.hyper.n_experts)
 
     def set_states(self, slot: int, state: int, next_state: int) -> None:
         """Rows of the recurrent state that the sequence in `slot` comes with, and of the one that the run leaves."""
@@ -278,31 +296,19 @@ class Model:
         """The row of the rope table for position 0 of a sequence that is, or is not, longer than `long_from`."""
         return self.config.context_length if is_long else 0
 
-    @property
-    def last_tick(self) -> int:
-        return self._team.last_tick if self._team else 0
-
-    @property
-    def walked_ns(self) -> int:
-        """Time of all runs so far of the model's plan."""
-        return self._team.walked_ns - self._loading_ns if self._team else 0
-
     def tick(self) -> int:
         """The time-stamp counter now."""
         return self._team.tick() if self._team else 0
 
-    def note_into(self, row: int) -> None:
-        """Where the team books its times from now on: see Team.note_into."""
-        self._row = row
-        if self._team:
-            self._team.note_into(row)
+    def ticks_by_kind(self) -> dict[str, int]:
+        """What the stages of each kind in the plan have taken since the model was opened."""
+        kinds = {kind_number(stage.kind): stage.kind for stage in self.plan.stages}
+        return {kind: int(self.ticks[:, 0, number].sum()) for number, kind in kinds.items()}
 
-    def experts_used(self) -> np.ndarray[Any, Any]:
-        """(n_moe_layers,) int64: how many different experts the newest run used."""
-        if self.batch.n_tokens_now == 1:
-            return np.full(len(self.layers), self.hyper.top_k, np.int64)
-        used: np.ndarray[Any, Any] = (self._last_used == self.batch.clock_now).sum(1)
-        return used
+    def expert_sums(self) -> ExpertSums:
+        """What experts have done since the model was opened."""
+        store, (calls, used, bytes_used) = self.store, self._expert_sums.tolist()
+        return ExpertSums(calls, used, bytes_used, store.n_loads, store.n_evictions, store.bytes_read, self._disk_ns)
 
     def logits_address(self, row: int) -> int:
         logits = self._has_logits

@@ -15,7 +15,7 @@ import numpy as np
 
 from engine.kernels.layout import IN_SEQUENCE, OP_BYTES, SIDE_BY_SIDE, STAGE_BYTES
 from engine.kernels.library import KernelLibrary
-from engine.kernels.notes import kind_number
+from engine.kernels.notes import HAND_OVER, kind_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,7 @@ class Plan:
         self.stages: list[Stage] = []
         self.ops: np.ndarray[Any, Any] = np.zeros((0, OP_BYTES // 8), np.int64)
         self.stage_records: np.ndarray[Any, Any] = np.zeros((0, STAGE_BYTES // 8), np.int64)
-        self.ticks: np.ndarray[Any, Any] = np.zeros(0, np.int64)  # (n_stages,) time-stamp counter ticks spent
-        self.kinds: np.ndarray[Any, Any] = np.zeros(0, np.int64)  # (n_stages,) numbers of their kinds
+        self.kinds: np.ndarray[Any, Any] = np.array([HAND_OVER])  # (n_stages + 1,): of each, and of a run's end
 
     @contextmanager
     def side_by_side(self, kind: str, *, halt: int = 0) -> Iterator[None]:
@@ -87,11 +86,6 @@ class Plan:
         for record, stage in zip(self.stage_records, self.stages, strict=True):
             record[:] = first, len(stage.operations), stage.order, stage.halt or self.interrupt
             first += len(stage.operations)
-        self.ticks = np.zeros(len(self.stages), np.int64)
-        self.kinds = np.array([kind_number(stage.kind) for stage in self.stages], np.int64)
-
-    def ticks_by_kind(self) -> dict[str, int]:
-        totals: dict[str, int] = {}
-        for stage, ticks in zip(self.stages, self.ticks, strict=True):
-            totals[stage.kind] = totals.get(stage.kind, 0) + int(ticks)
-        return totals
+        kinds = [kind_number(stage.kind) for stage in self.stages]
+        only_loads = set(kinds) == {kind_number("loading")}
+        self.kinds = np.array([*kinds, kinds[-1] if only_loads else HAND_OVER], np.int64)

@@ -46,6 +46,8 @@ class StopStrings:
 
     def push(self, text: str) -> tuple[str, bool]:
         """The text that may be shown now, and whether a stop string has come (it and all after it are dropped)."""
+        if not self._stops:
+            return text, False
         self._held += text
         found = [place for place in (self._held.find(stop) for stop in self._stops) if place >= 0]
         if found:
@@ -63,6 +65,9 @@ class StopStrings:
         """The length of the longest end of the held text that begins `stop`."""
         longest = min(len(stop) - 1, len(self._held))
         return next((n for n in range(longest, 0, -1) if self._held.endswith(stop[:n])), 0)
+
+
+_NOTHING = Piece(AnswerKind.ANSWER)
 
 
 class PlainText:
@@ -100,7 +105,7 @@ class Request:
     ) -> None:
         self.sequence, self.sampler = sequence, sampler
         self._params, self._tokenizer = params, tokenizer
-        self._decoder = tokenizer.stream()
+        self._decoder = tokenizer.stream(skip_special=False)  # see _read
         self._stops = StopStrings(params.stop)
         self._parser: AnswerParser = parser or PlainText()
         self._constraint = constraint
@@ -118,7 +123,7 @@ class Request:
 
     def progress(self) -> Delta:
         """How far the prompt has been read."""
-        return self._delta(None, Piece(AnswerKind.ANSWER), None, kind="prompt")
+        return self._delta(None, _NOTHING, None, kind="prompt")
 
     def choose(self, logits: int) -> int:
         """The next token for the row of logits at the address `logits`. Raises NumericalError, ConstraintError."""
@@ -170,13 +175,15 @@ class Request:
         return self._parser.push(text) + self._parser.finish()
 
     def _deltas(self, token: int | None, pieces: list[Piece], reason: str | None) -> list[Delta]:
-        self._has_called |= any(piece.call is not None for piece in pieces)
+        for piece in pieces:
+            self._has_called |= piece.call is not None
         if reason == "stop" and self._has_called:
             reason = "tool_calls"
-        first, *others = pieces or [Piece(AnswerKind.ANSWER)]
-        reasons = [None] * len(others) + [reason]
-        deltas = [self._delta(token, first, reasons[0])]
-        return deltas + [self._delta(None, piece, why) for piece, why in zip(others, reasons[1:], strict=True)]
+        if len(pieces) <= 1:
+            return [self._delta(token, pieces[0] if pieces else _NOTHING, reason)]
+        first, *others, last = pieces
+        deltas = [self._delta(token, first, None), *(self._delta(None, piece, None) for piece in others)]
+        return [*deltas, self._delta(None, last, reason)]
 
     def _delta(self, token: int | None, piece: Piece, reason: str | None, kind: str = "") -> Delta:
         sequence = self.sequence

@@ -74,19 +74,19 @@ class Sampler:
                     f"logit_bias of token {token} must be between -{_LARGEST_BIAS:g} and {_LARGEST_BIAS:g}, not {bias}."
                 )
         self._window = params.penalty_window
-        self._history = np.zeros(max(1, self._window), np.int32)
+        history = np.zeros(max(1, self._window), np.int32)
         self._n_history = 0
         self._bias_ids = np.array(list(params.logit_bias), np.int32)
         self._bias_values = np.array(list(params.logit_bias.values()), np.float32)
         self._scratch = np.zeros(-(-n_vocab // 16) * 16 + 16, np.int32)
-        self._out = np.zeros(1, np.int32)
+        out = np.zeros(1, np.int32)
         seed = params.seed if params.seed is not None else secrets.randbits(63)
-        self._record = library.pack(
+        record = library.pack(
             "sample",
             {
                 "logits": 0,
                 "n_vocab": n_vocab,
-                "history": self._history.ctypes.data,
+                "history": history.ctypes.data,
                 "n_history": 0,
                 "bias_ids": self._bias_ids.ctypes.data,
                 "bias_values": self._bias_values.ctypes.data,
@@ -101,14 +101,15 @@ class Sampler:
                 "min_p": params.min_p,
                 "seed": seed if seed < 2**63 else seed - 2**64,
                 "step": 0,
-                "out": self._out.ctypes.data,
+                "out": out.ctypes.data,
             },
         )
         names = [operand for operand, _ in library.schema("sample")]
         first = OPERANDS_OFFSET // 8
         self._cells = {name: first + names.index(name) for name in ("logits", "n_history", "allowed", "step")}
         self._run = library.function("sample")
-        self._record_address, self._scratch_address = self._record.ctypes.data, self._scratch.ctypes.data
+        self._record_address, self._scratch_address = record.ctypes.data, self._scratch.ctypes.data
+        self._record, self._history, self._out = record.data, history.data, out.data
         for token in prompt[-self._window :] if self._window else []:
             self._remember(token)
 
@@ -117,12 +118,12 @@ class Sampler:
 
         `allowed`: the address of a mask, one bit a token, of those that may come (0: all may); some must be allowed.
         """
-        self._record[self._cells["logits"]] = logits
-        self._record[self._cells["allowed"]] = allowed
-        self._record[self._cells["n_history"]] = min(self._n_history, self._window)
+        record, cells = self._record, self._cells
+        record[cells["logits"]], record[cells["allowed"]] = logits, allowed
+        record[cells["n_history"]] = min(self._n_history, self._window)
         self._run(self._record_address, 0, self._scratch_address)
-        self._record[self._cells["step"]] += 1
-        token = int(self._out[0])
+        record[cells["step"]] += 1
+        token: int = self._out[0]
         if token < 0:
             raise NumericalError(
                 "The model's output is not finite, so the answer ends here. The file may be damaged: check its "

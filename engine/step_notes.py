@@ -1,10 +1,12 @@
-"""Notes what a step of the engine does, from its beginning to its last token, into the ring of steps."""
+"""Notes what a step of the engine does, from its beginning to its last token, into the ring of steps.
+
+Between two tokens the caches are full of weights, so every object and every line of code that is touched here is
+fetched anew: what can be told later, from what was noted, is left to who reads it.
+"""
 
 from __future__ import annotations
 
 import time
-
-import numpy as np
 
 from engine.model import Model
 from engine.step_ring import StepRing
@@ -18,16 +20,16 @@ class StepNotes:
     def __init__(self, model: Model) -> None:
         self.ring = StepRing(model.n_workers, len(model.moe_layers), model.hyper.top_k)
         self._model, self._clock = model, model.clock
-        self._slab_bytes = np.array([layer.experts.slab_bytes for layer in model.layers], np.int64)
+        self._ticks = model.ticks.data.cast("B")
         self._began_ns = self._sampling_ns = self._ttft_ns = 0
-        self._before = (0, 0, 0, 0, 0, 0)
+        self._before = model.expert_sums()
 
     def begin(self) -> None:
         """A step is about to be composed."""
         self._began_ns = time.perf_counter_ns()
         self._sampling_ns = self._ttft_ns = 0
-        self._model.note_into(self.ring.open_row())
-        self._before = self._sums()
+        self.ring.begin(self._ticks)
+        self._before = self._model.expert_sums()
 
     def run_ended(self) -> None:
         """The plan has been executed."""
@@ -43,49 +45,27 @@ class StepNotes:
 
     def end(self, n_prompt: int, n_answered: int, n_sequences: int, kv_tokens: int) -> None:
         """The step's results are known."""
-        model = self._model
+        model, before, now = self._model, self._before, self._model.expert_sums()
         n_tokens = model.batch.n_tokens_now
-        calls, loads, evictions, n_bytes, disk_ns, run_ns = (
-            now - before for now, before in zip(self._sums(), self._before, strict=True)
-        )
-        used = model.experts_used()
-        weight_bytes = (
-            model.matrix_bytes * -(-n_tokens // _TOKENS_AT_ONCE)
-            + (model.output_bytes if model.batch.n_outputs_now else 0)
-            + int(used @ self._slab_bytes)
-        )
-        now_ns = time.perf_counter_ns()
-        wall_ns = now_ns - self._began_ns
+        weight_bytes = model.matrix_bytes * -(-n_tokens // _TOKENS_AT_ONCE) + now.bytes_used - before.bytes_used
+        if model.batch.n_outputs_now:
+            weight_bytes += model.output_bytes
         head = (
             self._began_ns,
-            wall_ns,
+            time.perf_counter_ns() - self._began_ns,
             n_tokens,
             n_prompt,
             n_answered,
-            run_ns,
-            disk_ns,
+            now.disk_ns - before.disk_ns,
             self._sampling_ns,
-            wall_ns - run_ns - disk_ns - self._sampling_ns,
-            calls,
-            int(used.sum()),
-            loads,
-            evictions,
-            n_bytes,
+            now.calls - before.calls,
+            now.used - before.used,
+            now.loads - before.loads,
+            now.evictions - before.evictions,
+            now.bytes_read - before.bytes_read,
             weight_bytes,
             kv_tokens,
             n_sequences,
             self._ttft_ns,
         )
-        self.ring.close_row(head, model.last_experts)
-        model.note_into(0)
-
-    def _sums(self) -> tuple[int, int, int, int, int, int]:
-        model, store = self._model, self._model.store
-        return (
-            int(model.expert_counts.sum()),
-            store.n_loads,
-            store.n_evictions,
-            store.bytes_read,
-            model.disk_ns,
-            model.walked_ns,
-        )
+        self.ring.end(self._ticks, head, model.last_experts)

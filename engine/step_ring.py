@@ -1,17 +1,18 @@
 """The ring in which the newest steps of the engine are noted: one row a step, read by any thread without locks.
 
-The engine's thread empties a row, lets the team write its ticks into it, fills its head, and only then counts it as
-written. A reader copies rows and afterwards drops those that may have been written anew while it copied.
+The engine's thread fills a row and only then counts it as written. A reader copies rows and afterwards drops those that
+may have been written anew while it copied.
 """
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from engine.kernels.notes import HEAD_CELLS, N_KINDS, row_cells
+from engine.kernels.notes import N_KINDS, N_PARTS
 
 Array = np.ndarray[Any, Any]
 
@@ -22,10 +23,8 @@ HEAD = (  # the cells of a row's head; times in ns, of time.perf_counter_ns
     "n_tokens",  # computed, of prompts and answers
     "n_prompt",
     "n_answered",  # tokens chosen
-    "run_ns",  # the team at work
     "disk_ns",  # experts being loaded
     "sampling_ns",
-    "host_ns",  # everything else that the engine's thread did
     "expert_calls",
     "experts_used",  # different ones, over all layers
     "expert_loads",
@@ -36,6 +35,7 @@ HEAD = (  # the cells of a row's head; times in ns, of time.perf_counter_ns
     "n_sequences",
     "ttft_ns",  # of the request that got its first token; 0: none did
 )
+_PACK_HEAD = struct.Struct(f"={len(HEAD)}q").pack_into
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,13 @@ class RawSteps:
     """Copies of rows, oldest first."""
 
     numbers: Array  # (n,) int64, counted from 1
-    rows: Array  # (n, n_cells) int64
+    heads: Array  # (n, len(HEAD)) int64
+    ticks: Array  # (n, n_workers, N_PARTS, N_KINDS) int64: by how much the team's notes (see notes.py) grew
     routes: Array  # (n, n_moe_layers, top_k) int16: the experts of each step's last token
+
+    def head(self, name: str) -> Array:
+        """(n,) int64: one head cell of all rows."""
+        return self.heads[:, HEAD.index(name)]
 
 
 class StepRing:
@@ -52,47 +57,37 @@ class StepRing:
 
     def __init__(self, n_workers: int, n_moe_layers: int, top_k: int) -> None:
         self.n_workers = n_workers
-        n_cells = row_cells(n_workers)
-        self.n_rows = min(max(_MOST_BYTES // (8 * n_cells), _LEAST_ROWS), _MOST_ROWS)
-        self.rows = np.zeros((self.n_rows, n_cells), np.int64)  # written by the team while open
+        notes_bytes = 8 * n_workers * N_PARTS * N_KINDS
+        self._n_bytes = n_bytes = 2 * notes_bytes  # of a row's ticks: the notes before the step, and after it
+        self.n_rows = min(max(_MOST_BYTES // (8 * len(HEAD) + n_bytes), _LEAST_ROWS), _MOST_ROWS)
+        self._heads = np.zeros((self.n_rows, len(HEAD)), np.int64)
+        self._ticks = np.zeros((self.n_rows, 2, n_workers, N_PARTS, N_KINDS), np.int64)
         self._routes = np.full((self.n_rows, n_moe_layers, top_k), -1, np.int16)
+        self._head_bytes, self._tick_bytes = self._heads.data.cast("B"), self._ticks.data.cast("B")
+        self._half = notes_bytes
         self.n_written = 0
 
-    def open_row(self) -> int:
-        """Empty the next row. Returns its address, for the team."""
-        row = self.rows[self.n_written % self.n_rows]
-        row[:] = 0
-        return int(row.ctypes.data)
+    def begin(self, notes: memoryview) -> None:
+        """A step begins; `notes` are the bytes of the team's."""
+        first = self.n_written % self.n_rows * self._n_bytes
+        self._tick_bytes[first : first + self._half] = notes
 
-    def close_row(self, head: tuple[int, ...], route: Array) -> None:
-        """Fill the open row's head, in the order of HEAD, and let readers see it."""
+    def end(self, notes: memoryview, head: tuple[int, ...], route: Array) -> None:
+        """The step that has begun has ended: its head in the order of HEAD, and its last token's route."""
         place = self.n_written % self.n_rows
-        self.rows[place, : len(head)] = head
-        self._routes[place] = route
+        first = place * self._n_bytes + self._half
+        self._tick_bytes[first : first + self._half] = notes
+        if route.size:
+            self._routes[place] = route
+        _PACK_HEAD(self._head_bytes, 8 * len(HEAD) * place, *head)
         self.n_written += 1
 
     def read(self, after: int = 0) -> RawSteps:
         """The steps whose numbers are above `after`, as far as they are still there."""
         n_written = self.n_written
-        first = max(after, n_written - self.n_rows + 1, 0)  # the oldest row may be open again
+        first = max(after, n_written - self.n_rows + 1, 0)  # the oldest row may be written anew already
         places = np.arange(first, n_written) % self.n_rows
-        rows, routes = self.rows[places], self._routes[places]
+        heads, ticks, routes = self._heads[places], self._ticks[places], self._routes[places]
         n_lost = max(0, self.n_written - self.n_rows + 1 - first)
-        return RawSteps(np.arange(first + 1, n_written + 1)[n_lost:], rows[n_lost:], routes[n_lost:])
-
-
-def head_column(rows: Array, name: str) -> Array:
-    """One head cell of all rows."""
-    return rows[:, HEAD.index(name)]
-
-
-def kind_ticks(rows: Array) -> Array:
-    """(n, N_KINDS) int64: the ticks of each kind of stage."""
-    return rows[:, HEAD_CELLS : HEAD_CELLS + N_KINDS]
-
-
-def busy_ticks(rows: Array) -> Array:
-    """(n, n_workers, N_KINDS) int64: the ticks in which each worker was busy."""
-    return rows[:, HEAD_CELLS + N_KINDS :].reshape(
-        len(rows), rows.shape[1] // N_KINDS - HEAD_CELLS // N_KINDS - 1, N_KINDS
-    )
+        numbers = np.arange(first + 1, n_written + 1)
+        return RawSteps(numbers[n_lost:], heads[n_lost:], (ticks[:, 1] - ticks[:, 0])[n_lost:], routes[n_lost:])

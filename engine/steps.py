@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.kernels.notes import HAND_OVER, KINDS
-from engine.step_ring import RawSteps, busy_ticks, head_column, kind_ticks
+from engine.step_ring import RawSteps
 
 Array = np.ndarray[Any, Any]
 
@@ -22,7 +22,8 @@ class Steps:
 
     bands_us: where the wall time went, in the order of BANDS. The team's time counts as work of its kind as far as its
     workers were busy on the average, and the rest as "waiting": at barriers for the last worker of a stage, and for the
-    engine's thread to be woken. "disk" is waiting for experts, "host" what the engine's own thread did besides.
+    engine's thread to be woken. "disk" is waiting for experts, "host" what is left: what the engine's own thread did
+    besides.
     """
 
     numbers: Array  # (n,) int64, from 1
@@ -74,14 +75,15 @@ class Steps:
 
 def steps_of(raw: RawSteps, ticks_per_us: float) -> Steps:
     """Turn rows of the ring into physical units."""
-    rows = raw.rows
-    all_walls = kind_ticks(rows) / ticks_per_us
+    times = raw.ticks / ticks_per_us
+    all_walls, busy = times[:, :, 0].sum(1), times[:, :, 1, : len(KINDS)]
     walls, hand_over = all_walls[:, : len(KINDS)], all_walls[:, HAND_OVER]
-    busy = busy_ticks(rows)[:, :, : len(KINDS)] / ticks_per_us
     work = np.minimum(busy.mean(1), walls)  # a worker put aside by the system may book a little late
     kinds = [KINDS.index(kind) for kind in WORK]
-    head = {name: head_column(rows, f"{name}_ns") / 1e3 for name in ("sampling", "disk", "host", "wall", "ttft")}
+    head = {name: raw.head(f"{name}_ns") / 1e3 for name in ("sampling", "disk", "wall", "ttft")}
     waiting = (walls - work)[:, kinds].sum(1) + hand_over
+    run = walls[:, kinds].sum(1) + hand_over
+    host = np.maximum(head["wall"] - head["sampling"] - head["disk"] - run, 0)  # the two clocks differ by a hair
     counts = (
         "n_tokens",
         "n_prompt",
@@ -97,11 +99,11 @@ def steps_of(raw: RawSteps, ticks_per_us: float) -> Steps:
     )
     return Steps(
         numbers=raw.numbers,
-        began_s=head_column(rows, "began_ns") / 1e9,
+        began_s=raw.head("began_ns") / 1e9,
         wall_us=head["wall"],
-        bands_us=np.column_stack([work[:, kinds], head["sampling"], head["disk"], waiting, head["host"]]),
+        bands_us=np.column_stack([work[:, kinds], head["sampling"], head["disk"], waiting, host]),
         busy_us=busy.sum(2),
         ttft_us=head["ttft"],
         routes=raw.routes,
-        **{name: head_column(rows, name) for name in counts},
+        **{name: raw.head(name) for name in counts},
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
+from typing import Any
 
 import numpy as np
 
@@ -12,25 +12,20 @@ from engine.kernels.layout import (
     STAGE_IDLE,
     TEAM_BYTES,
     TEAM_HALTED_AT,
+    TEAM_KINDS,
     TEAM_LAST_TICK,
     TEAM_N_STAGES,
+    TEAM_N_WORKERS,
+    TEAM_NOTES,
     TEAM_OPS,
     TEAM_SCRATCH,
     TEAM_SCRATCH_BYTES,
     TEAM_SPINS,
     TEAM_STAGES,
     TEAM_STATE,
-    TEAM_TICKS,
 )
 from engine.kernels.library import KernelLibrary
-from engine.kernels.notes import (
-    NOTES_BYTES,
-    NOTES_KINDS,
-    NOTES_N_WORKERS,
-    NOTES_ROW,
-    TEAM_NOTES,
-    row_cells,
-)
+from engine.kernels.notes import BLOCK_BYTES, N_KINDS, N_PARTS
 from engine.plan import Plan
 
 KERNELS = ("walk", "attend", "stop")  # what a team takes besides those of its plans
@@ -42,24 +37,20 @@ class Team:
 
     def __init__(self, library: KernelLibrary, n_workers: int, scratch: int, scratch_bytes: int) -> None:
         self._library = library
-        memory = np.zeros(TEAM_BYTES + 64, np.uint8)
-        start = -memory.ctypes.data % 64
-        self._cells = memory[start : start + TEAM_BYTES].view(np.int64)
-        self._address = memory.ctypes.data + start
+        self._cells = _aligned_cells(TEAM_BYTES)
+        self._address = self._cells.ctypes.data
         self._set(TEAM_STATE, STAGE_IDLE << 32)
         self._set(TEAM_SCRATCH, scratch)
         self._set(TEAM_SCRATCH_BYTES, scratch_bytes)
-        self._spare_row = np.zeros(row_cells(n_workers), np.int64)  # takes what nobody asked to be noted
-        self._notes = np.zeros(NOTES_BYTES // 8, np.int64)
-        self._notes[NOTES_N_WORKERS // 8] = n_workers
-        self._set(TEAM_NOTES, self._notes.ctypes.data)
-        self.note_into(0)
+        self._set(TEAM_N_WORKERS, n_workers)
+        notes = _aligned_cells(BLOCK_BYTES * n_workers)
+        self._set(TEAM_NOTES, notes.ctypes.data)
+        self.notes = notes.reshape(n_workers, N_PARTS, N_KINDS)  # ticks since the team began: see notes.py
         self._set(TEAM_SPINS, _SPINS if n_workers > 1 else 0)
         self._walk = library.function("walk")
         self._walk_record = library.pack("walk", {"team": self._address, "first_stage": 0})
         self._walk_address = self._walk_record.ctypes.data
         self._nothing = Plan(library)
-        self.walked_ns = 0  # what all runs so far have taken
         self._plan: Plan | None = None  # the one whose addresses the cells hold
         self._threads = [
             threading.Thread(target=self._attend, args=(worker,), name=f"colibri-worker-{worker}", daemon=True)
@@ -69,10 +60,6 @@ class Team:
             thread.start()
         self.n_workers = n_workers
 
-    def note_into(self, row: int) -> None:
-        """Book the times of runs from now on into the row (see notes.py) at this address; 0: nowhere of interest."""
-        self._notes[NOTES_ROW // 8] = row or self._spare_row.ctypes.data
-
     def run(self, plan: Plan, first_stage: int = 0) -> int:
         """Execute `plan` from `first_stage`. Returns -1 at its end, else the stage after which it halted."""
         if not self._address:
@@ -81,23 +68,15 @@ class Team:
             self._set(TEAM_STAGES, plan.stage_records.ctypes.data)
             self._set(TEAM_N_STAGES, len(plan.stage_records))
             self._set(TEAM_OPS, plan.ops.ctypes.data)
-            self._set(TEAM_TICKS, plan.ticks.ctypes.data)
-            self._notes[NOTES_KINDS // 8] = plan.kinds.ctypes.data
+            self._set(TEAM_KINDS, plan.kinds.ctypes.data)
             self._plan = plan
         self._walk_record[5] = first_stage
-        began_ns = time.perf_counter_ns()
         self._walk(self._walk_address, 0, 0)
-        self.walked_ns += time.perf_counter_ns() - began_ns
         return int(self._cells[TEAM_HALTED_AT // 8])
 
     def tick(self) -> int:
         """The time-stamp counter now."""
         self.run(self._nothing)
-        return self.last_tick
-
-    @property
-    def last_tick(self) -> int:
-        """The time-stamp counter at the end of the newest stage."""
         return int(self._cells[TEAM_LAST_TICK // 8])
 
     def close(self) -> None:
@@ -114,3 +93,10 @@ class Team:
 
     def _set(self, offset: int, value: int) -> None:
         self._cells[offset // 8] = value
+
+
+def _aligned_cells(n_bytes: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Zeros that begin where a pair of cache lines does, as processors fetch them in pairs."""
+    memory = np.zeros(n_bytes + 128, np.uint8)
+    start = -memory.ctypes.data % 128
+    return memory[start : start + n_bytes].view(np.int64)

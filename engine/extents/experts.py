@@ -64,6 +64,8 @@ def group(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Reach]:
     fits(op, limits.max_tokens * o["top_k"], limits.max_pairs)
     fits(op, 1, o["max_rows"])
     fits(op, 16 * o["n_experts"], limits.scratch_bytes)
+    fits(op, 1, o["slab_bytes"])
+    fits(op, o["slab_bytes"], limits.slab_bytes)
     yield Reach("experts", 4 * limits.max_pairs)
     for name in ("pair_tokens", "pair_of"):
         yield Reach(name, 4 * limits.max_pairs, writes=True)
@@ -76,6 +78,7 @@ def group(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Reach]:
         yield Reach(name, 8, writes=True)
     for name in ("n_tokens", "clock"):
         yield Reach(name, 8)
+    yield Reach("sums", 8 * 3, writes=True)
     facts.group = o
     facts.most |= {o["n_items"]: most_items(o, limits), o["n_pairs"]: limits.max_pairs}
 

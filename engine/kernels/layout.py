@@ -22,14 +22,15 @@ IN_SEQUENCE = 1  # all operations have the same chunks; one worker runs chunk c 
 # team block: offsets of its cells
 TEAM_STATE = 0  # (stage << 32) | chunks left; the upper half is what sleepers wait on
 TEAM_DONE = 64  # finished chunks of the current stage
+TEAM_LAST_TICK = 72  # time stamp at which it began: who finishes it has this line
 TEAM_SLEEPERS = 128
 # addresses and sizes of the plan in force
-TEAM_STAGES, TEAM_N_STAGES, TEAM_OPS, TEAM_TICKS = 192, 200, 208, 216
+TEAM_STAGES, TEAM_N_STAGES, TEAM_OPS, TEAM_KINDS = 192, 200, 208, 216
 TEAM_SCRATCH, TEAM_SCRATCH_BYTES = 224, 232
-TEAM_LAST_TICK = 256  # time stamp at which the current stage began
-TEAM_HALTED_AT = 320  # stage at which the run stopped for missing experts, else -1
-TEAM_SPINS = 328  # how long a worker spins before it sleeps
-TEAM_BYTES = 384
+TEAM_NOTES, TEAM_N_WORKERS = 240, 248  # the workers' blocks of notes (see notes.py), and how many they are
+TEAM_HALTED_AT = 256  # stage at which the run stopped for missing experts, else -1
+TEAM_SPINS = 264  # how long a worker spins before it sleeps
+TEAM_BYTES = 320
 STAGE_IDLE = 0x7FFFFFFF
 STAGE_STOP = 0x7FFFFFFE
 

@@ -104,12 +104,15 @@ def group(
     last_used: int,
     clock: int,
     newest: int,
+    sums: int,
+    slab_bytes: int,
 ):
     """Sort the batch's (token, choice) pairs by expert into work items of at most `max_rows` pairs.
 
     `slots` holds the address of each expert's weights, 0 while it is not in memory; the number of chosen experts that
     are missing goes to the cell `missing`. When none is, `counts`, the experts' `last_used` (the value of the cell
-    `clock`) and the newest token's choice are recorded.
+    `clock`) and the newest token's choice are recorded, and the `sums` of all layers grow: of calls, of different
+    experts used, of their bytes.
     """
     pairs = load_i64(n_tokens) * top_k
     zero_bytes(scratch, 16 * n_experts)
@@ -140,13 +143,18 @@ def group(
     store_i64(n_pairs, pairs)
     store_i64(missing, n_missing)
     if n_missing == 0:
+        n_used = 0
         for expert in range(n_experts):
             calls = load_i64(scratch + 8 * expert)
             if calls > 0:
+                n_used += 1
                 store_i64(counts + 8 * expert, load_i64(counts + 8 * expert) + calls)
                 store_i64(last_used + 8 * expert, load_i64(clock))
         for rank in range(top_k):
             store_i32(newest + 4 * rank, load_i32(experts + 4 * (pairs - top_k + rank)))
+        store_i64(sums, load_i64(sums) + pairs)
+        store_i64(sums + 8, load_i64(sums + 8) + n_used)
+        store_i64(sums + 16, load_i64(sums + 16) + n_used * slab_bytes)
 
 
 @kernel

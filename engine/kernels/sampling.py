@@ -16,6 +16,7 @@ from engine.kernels.simd import load_f32x16, maximum, reduce_max, reduce_sum, ze
 
 NOT_FINITE = -1
 _LONGEST_SORTED = 1024  # up to this top_k candidates are kept sorted; beyond it they come from a heap
+_STRIDE = 256  # bytes of logits looked at together, so that no operation waits for the one before
 _GOLDEN = 0x9E3779B97F4A7C15  # SplitMix64 (Steele, Lea, Flood 2014)
 
 
@@ -36,14 +37,26 @@ def uniform(seed, step):
     return np.float64((z ^ (z >> np.uint64(31))) >> np.uint64(11)) / 9007199254740992.0
 
 
+@device
+def nothing_if_finite(logits):
+    """(16,) float32: 0, but NaN where a value is NaN or infinite."""
+    value = load_f32x16(logits)
+    return value - value
+
+
 @helper
 def all_finite(logits, n):
     """Whether n logits are, with what pads their row to 16."""
-    differences = zero_f32x16()
-    for i in range(0, 4 * n, 64):
-        value = load_f32x16(logits + i)
-        differences = differences + (value - value)
-    return reduce_sum(differences) == np.float32(0.0)
+    a, b, c, d = zero_f32x16(), zero_f32x16(), zero_f32x16(), zero_f32x16()
+    n_whole = 4 * n // _STRIDE * _STRIDE
+    for i in range(0, n_whole, _STRIDE):
+        a = a + nothing_if_finite(logits + i)
+        b = b + nothing_if_finite(logits + i + 64)
+        c = c + nothing_if_finite(logits + i + 128)
+        d = d + nothing_if_finite(logits + i + 192)
+    for i in range(n_whole, 4 * n, 64):
+        a = a + nothing_if_finite(logits + i)
+    return reduce_sum(a + b + (c + d)) == np.float32(0.0)
 
 
 @helper
@@ -86,10 +99,16 @@ def penalise(logits, history, n_history, repetition, presence, frequency):
 @helper
 def largest_index(logits, n):
     """The lowest index of the largest of n logits; their row is padded to 16 by -inf."""
-    largest = load_f32x16(logits)
-    for i in range(64, 4 * n, 64):
-        largest = maximum(largest, load_f32x16(logits + i))
-    best, first = reduce_max(largest), 0
+    a = b = c = d = load_f32x16(logits)
+    n_whole = 4 * n // _STRIDE * _STRIDE
+    for i in range(0, n_whole, _STRIDE):
+        a = maximum(a, load_f32x16(logits + i))
+        b = maximum(b, load_f32x16(logits + i + 64))
+        c = maximum(c, load_f32x16(logits + i + 128))
+        d = maximum(d, load_f32x16(logits + i + 192))
+    for i in range(n_whole, 4 * n, 64):
+        a = maximum(a, load_f32x16(logits + i))
+    best, first = reduce_max(maximum(maximum(a, b), maximum(c, d))), 0
     while reduce_max(load_f32x16(logits + 4 * first)) != best:
         first += 16
     while load_f32(logits + 4 * first) != best:

@@ -8,9 +8,10 @@ change under a reader, however long the system puts the worker aside. A stage is
 not when every worker has arrived. Who finds nothing to do spins for a while, then sleeps until the stage changes, which
 leaves its core to whoever needs it.
 
-What the workers did with their time is noted in a row (see notes.py). A worker is busy from the first chunk that it
-takes to the last one before it waits; it books this while it still holds a chunk, so that a run's times are complete
-when the run is over.
+What the workers did with their time is noted (see notes.py): each books in a block of its own, while it holds a chunk,
+so that a run's times are complete when the run is over. A worker is busy from the first chunk that it takes to the last
+one before it waits. Weights push the plan out of the caches between two runs, so who begins a stage fetches the next
+one's operations early.
 """
 
 from __future__ import annotations
@@ -31,8 +32,11 @@ from engine.kernels.layout import (
     STAGE_STOP,
     TEAM_DONE,
     TEAM_HALTED_AT,
+    TEAM_KINDS,
     TEAM_LAST_TICK,
     TEAM_N_STAGES,
+    TEAM_N_WORKERS,
+    TEAM_NOTES,
     TEAM_OPS,
     TEAM_SCRATCH,
     TEAM_SCRATCH_BYTES,
@@ -40,7 +44,6 @@ from engine.kernels.layout import (
     TEAM_SPINS,
     TEAM_STAGES,
     TEAM_STATE,
-    TEAM_TICKS,
 )
 from engine.kernels.memory import (
     call_entry,
@@ -51,24 +54,19 @@ from engine.kernels.memory import (
     load_atomic,
     load_i64,
     pause,
+    prefetch_lines,
     replace_if_equal,
     store_atomic,
     store_i64,
 )
-from engine.kernels.notes import (
-    HAND_OVER,
-    KINDS_OFFSET,
-    NOTES_KINDS,
-    NOTES_N_WORKERS,
-    NOTES_ROW,
-    PART_BYTES,
-    TEAM_NOTES,
-    WORKERS_OFFSET,
-)
+from engine.kernels.notes import BLOCK_BYTES, BUSY_OFFSET
 from engine.kernels.registry import device, helper, kernel
 
 _LEFT_MASK = 0xFFFFFFFF
 _SHARES = 8
+
+fetch_stage = prefetch_lines(1)
+fetch_operation = prefetch_lines(OP_BYTES // 64)
 
 
 @device
@@ -135,9 +133,10 @@ def publish_from(team, stage):
 
 
 @device
-def kind_cell(notes, stage, offset):
-    """Where the part of the row that begins at `offset` counts a stage's time."""
-    return load_i64(notes + NOTES_ROW) + offset + 8 * load_i64(load_i64(notes + NOTES_KINDS) + 8 * stage)
+def kind_cell(team, worker, stage, part):
+    """Where a worker's block counts a stage's time; behind the last stage's kind there is that of the run's end."""
+    kind = load_i64(load_i64(team + TEAM_KINDS) + 8 * stage)
+    return load_i64(team + TEAM_NOTES) + BLOCK_BYTES * worker + part + 8 * kind
 
 
 @device
@@ -146,12 +145,23 @@ def book(cell, ticks):
 
 
 @helper
-def finish_stage(team, stage):
+def fetch_next(team, stage):
+    """Fetch the operations of the stage behind this one, and the record of the stage behind that."""
+    if stage + 1 >= load_i64(team + TEAM_N_STAGES):
+        return
+    record = stage_address(team, stage + 1)
+    fetch_stage(record + STAGE_BYTES)
+    op = load_i64(team + TEAM_OPS) + OP_BYTES * load_i64(record + STAGE_FIRST)
+    for _ in range(load_i64(record + STAGE_COUNT)):
+        fetch_operation(op)
+        op += OP_BYTES
+
+
+@helper
+def finish_stage(team, worker, stage):
     """What the worker does that finished a stage's last chunk: take the time, and open the next stage or halt."""
     now = cycle_counter()
-    ticks = now - load_i64(team + TEAM_LAST_TICK)
-    book(load_i64(team + TEAM_TICKS) + 8 * stage, ticks)
-    book(kind_cell(load_i64(team + TEAM_NOTES), stage, KINDS_OFFSET), ticks)
+    book(kind_cell(team, worker, stage, 0), now - load_i64(team + TEAM_LAST_TICK))
     store_i64(team + TEAM_LAST_TICK, now)
     store_i64(team + TEAM_DONE, 0)
     halt = load_i64(stage_address(team, stage) + STAGE_HALT)
@@ -178,8 +188,7 @@ def wait_for_change(team, stage):
 @helper
 def take_chunks(team, scratch, worker):
     """Work until the run is over. Returns the stage that ended it: STAGE_IDLE or STAGE_STOP."""
-    notes = load_i64(team + TEAM_NOTES)
-    own_part, n_workers = WORKERS_OFFSET + PART_BYTES * worker, load_i64(notes + NOTES_N_WORKERS)
+    n_workers = load_i64(team + TEAM_N_WORKERS)
     busy_from, busy_stage, busy_cell = 0, 0, 0  # since when, in which stage, and where that is booked; 0: waiting
     while True:
         state = load_atomic(team + TEAM_STATE)
@@ -199,7 +208,8 @@ def take_chunks(team, scratch, worker):
             now = cycle_counter()
             if busy_from != 0:
                 book(busy_cell, now - busy_from)
-            busy_from, busy_stage, busy_cell = now, stage, kind_cell(notes, stage, own_part)
+            busy_from, busy_stage, busy_cell = now, stage, kind_cell(team, worker, stage, BUSY_OFFSET)
+            fetch_next(team, stage)
         n_chunks = stage_chunks(team, stage)
         for chunk in range(n_chunks - n_left, n_chunks - n_left + n_taken):
             run_chunk(team, stage, chunk, scratch)
@@ -207,7 +217,7 @@ def take_chunks(team, scratch, worker):
             book(busy_cell, cycle_counter() - busy_from)
             busy_from = 0
         if fetch_add(team + TEAM_DONE, n_taken) + n_taken == n_chunks:
-            finish_stage(team, stage)
+            finish_stage(team, worker, stage)
 
 
 @kernel
@@ -218,8 +228,8 @@ def walk(chunk, scratch, team: int, first_stage: int):
     store_i64(team + TEAM_LAST_TICK, cycle_counter())
     publish_from(team, first_stage)
     take_chunks(team, load_i64(team + TEAM_SCRATCH), 0)
-    row = load_i64(load_i64(team + TEAM_NOTES) + NOTES_ROW)
-    book(row + KINDS_OFFSET + 8 * HAND_OVER, cycle_counter() - load_i64(team + TEAM_LAST_TICK))
+    ending = kind_cell(team, 0, load_i64(team + TEAM_N_STAGES), 0)
+    book(ending, cycle_counter() - load_i64(team + TEAM_LAST_TICK))
 
 
 @kernel

@@ -74,6 +74,7 @@ class Mixture(Parts):
         self.counts = self.buffer("expert counts", 8 * hyper.n_layers * max(hyper.n_experts, 1))
         self.last_used = self.buffer("expert use", 8 * hyper.n_layers * max(hyper.n_experts, 1))
         self.newest = self.buffer("newest choice", 4 * hyper.n_layers * max(hyper.top_k, 1))
+        self.sums = self.buffer("expert sums", 8 * 3)
         self.need_scratch(8 * max(hyper.n_experts, 16) * 2)
 
     def mixture(
@@ -178,6 +179,7 @@ class Mixture(Parts):
             logits = self._router_logits(x, f"{prefix}ffn_gate_inp")
         with self.plan.in_sequence("router"):
             self._choose(prefix, logits, router, chosen, expert_weights)
+        experts = self.weights.experts(prefix, hyper.n_experts, hyper.n_embedding, hyper.n_expert_feed_forward)
         stage = len(self.plan.stages)
         with self.plan.side_by_side("router", halt=missing):
             self.plan.add(
@@ -199,8 +201,9 @@ class Mixture(Parts):
                 last_used=self.last_used.address + 8 * hyper.n_experts * index,
                 clock=self.batch.clock,
                 newest=self.newest.address + 4 * hyper.top_k * index,
+                sums=self.sums.address,
+                slab_bytes=experts.slab_bytes,
             )
-        experts = self.weights.experts(prefix, hyper.n_experts, hyper.n_embedding, hyper.n_expert_feed_forward)
         moe = MoeLayer(layer, experts, slots, items, n_items, stage)
         self.moe_layers.append(moe)
         return moe

@@ -26,6 +26,7 @@ class StreamDecoder:
         self._skip_special = skip_special
         self._drops_space = drops_first_space
         self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
+        self._is_whole = True  # no character is incomplete
 
     def push(self, token_id: int) -> str:
         """The text that this token completes; "" while a character is incomplete."""
@@ -35,10 +36,15 @@ class StreamDecoder:
         if self._drops_space and data:
             self._drops_space = False
             data = data.removeprefix(b" ")
-        return self._utf8.decode(data)
+        if self._is_whole and data.isascii():
+            return data.decode("ascii")
+        text = self._utf8.decode(data)
+        self._is_whole = not self._utf8.getstate()[0]
+        return text
 
     def flush(self) -> str:
         """What is left at the end: U+FFFD if a character stayed incomplete. The decoder can then be used anew."""
         rest = self._utf8.decode(b"", final=True)
         self._utf8.reset()
+        self._is_whole = True
         return rest

@@ -79,8 +79,7 @@ def test_the_time_bands_of_each_token_add_up_to_its_wall_time(engine: Engine) ->
         walls_us.append((time.perf_counter() - began_s) * 1e6)
     steps = engine.telemetry.steps(after)
     assert len(steps) == 48
-    bands_us, walls = steps.bands_us.sum(1), np.array(walls_us)
-    error = np.abs(bands_us / walls - 1)
-    undisturbed = np.argsort(error)[: int(0.9 * len(error))]  # a busy system may put us aside between our two clocks
-    assert np.median(error) < 0.02
-    assert bands_us[undisturbed].sum() == pytest.approx(walls[undisturbed].sum(), rel=0.02)
+    bands_us = steps.bands_us.sum(1)
+    assert bands_us == pytest.approx(steps.wall_us, rel=0.02)
+    assert (bands_us <= np.array(walls_us)).all()
+    assert min(walls_us / bands_us) < 1.02  # a busy system may put us aside between our clocks, but not each time

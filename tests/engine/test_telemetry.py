@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from engine import Engine, SamplingParams
-from engine.step_ring import StepRing
+from engine.kernels.notes import N_KINDS, N_PARTS
+from engine.step_ring import HEAD, StepRing
 from engine.steps import BANDS
 from engine.telemetry import Clock
 from tests.engine.compact import LLAMA, MIXTRAL, MIXTURES, QWEN3_MOE, open_small
@@ -101,13 +102,10 @@ def test_the_bands_of_a_token_add_up_to_its_wall_time(name: str) -> None:
             walls_us.append((time.perf_counter() - began_s) * 1e6)
         steps = engine.telemetry.steps()
     assert len(steps) == len(walls_us) == 90
-    sums, measured = steps.bands_us.sum(1), np.array(walls_us)
     assert (steps.bands_us >= 0).all()
-    # these models' tokens take but 0.2 ms, of which calling the team is 5 us (see test_starter_model for a real one)
-    assert np.median(np.abs(sums - steps.wall_us)) < max(0.02 * np.median(steps.wall_us), 15)
-    assert sums.sum() == pytest.approx(steps.wall_us.sum(), rel=0.05)
-    assert (steps.wall_us <= measured).all()
-    assert np.median(measured - steps.wall_us) < 100  # what is left out is the noting
+    assert steps.bands_us.sum(1) == pytest.approx(steps.wall_us, rel=0.02)
+    assert (steps.wall_us <= np.array(walls_us)).all()
+    assert (steps.bands_us[:, BANDS.index("host")] < steps.wall_us).all()
 
 
 def test_time_waiting_for_experts_is_a_band_of_its_own_and_still_adds_up() -> None:
@@ -210,14 +208,17 @@ def test_telemetry_can_be_read_while_steps_are_written_and_after_the_engine_is_c
 
 
 def test_a_ring_keeps_the_newest_steps_and_drops_what_is_written_anew() -> None:
-    ring = StepRing(n_workers=40, n_moe_layers=1, top_k=1)
+    ring, notes = StepRing(n_workers=40, n_moe_layers=1, top_k=1), np.full((40, N_PARTS, N_KINDS), 7)
     assert len(ring.read().numbers) == 0
     for number in range(ring.n_rows + 10):
-        ring.open_row()
-        ring.close_row((number,), np.full((1, 1), number % 100))
+        ring.begin(notes.data.cast("B"))
+        notes += number
+        ring.end(notes.data.cast("B"), (number,) * len(HEAD), np.full((1, 1), number % 100))
     raw = ring.read()
-    assert raw.numbers[-1] == ring.n_rows + 10 and raw.numbers[0] == 12  # the oldest row may be open
-    assert (raw.rows[:, 0] == raw.numbers - 1).all() and (raw.routes[:, 0, 0] == (raw.numbers - 1) % 100).all()
+    assert raw.numbers[-1] == ring.n_rows + 10 and raw.numbers[0] == 12  # the oldest row may be written anew
+    assert all((raw.head(name) == raw.numbers - 1).all() for name in HEAD)
+    assert (raw.ticks == (raw.numbers - 1)[:, None, None, None]).all()
+    assert (raw.routes[:, 0, 0] == (raw.numbers - 1) % 100).all()
     assert list(ring.read(after=ring.n_rows + 8).numbers) == [ring.n_rows + 9, ring.n_rows + 10]
     assert len(ring.read(after=ring.n_rows + 10).numbers) == 0
 

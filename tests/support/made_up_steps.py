@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.kernels.notes import HAND_OVER, KINDS
-from engine.step_ring import HEAD, StepRing, busy_ticks, kind_ticks
+from engine.kernels.notes import HAND_OVER, KINDS, N_KINDS, N_PARTS
+from engine.step_ring import HEAD, StepRing
 from engine.steps import Steps, steps_of
 
 Array = np.ndarray[Any, Any]
@@ -68,12 +68,12 @@ class MadeUpTelemetry:
         run_us = (2.4e6 if is_prompt else 62_000) * random.lognormal(0, 0.05) + (
             25_000 if random.random() < 0.02 else 0
         )
-        row = self._open_row()
+        ticks = np.zeros((self.n_workers, N_PARTS, N_KINDS), np.int64)
         for kind, share in _SHARES.items():
-            ticks = int(run_us * _TICKS_PER_US * share)
-            kind_ticks(row)[0, KINDS.index(kind)] = ticks
-            busy_ticks(row)[0, :, KINDS.index(kind)] = ticks * random.uniform(0.82, 0.98, self.n_workers)
-        kind_ticks(row)[0, HAND_OVER] = int(run_us * _TICKS_PER_US * (1 - sum(_SHARES.values())))
+            wall = int(run_us * _TICKS_PER_US * share)
+            ticks[0, 0, KINDS.index(kind)] = wall
+            ticks[:, 1, KINDS.index(kind)] = wall * random.uniform(0.82, 0.98, self.n_workers)
+        ticks[0, 0, HAND_OVER] = int(run_us * _TICKS_PER_US * (1 - sum(_SHARES.values())))
         self._kv_tokens += 700 if is_prompt else 1
         wall_us = run_us + disk_us + sampling_us + host_us
         n_pairs = n_layers * self._top_k
@@ -84,10 +84,8 @@ class MadeUpTelemetry:
             "n_tokens": 700 if is_prompt else 1,
             "n_prompt": 700 if is_prompt else 0,
             "n_answered": 1,
-            "run_ns": run_us * 1e3,
             "disk_ns": disk_us * 1e3,
             "sampling_ns": sampling_us * 1e3,
-            "host_ns": host_us * 1e3,
             "expert_calls": n_pairs * (700 if is_prompt else 1),
             "experts_used": used,
             "expert_loads": n_loads,
@@ -99,9 +97,6 @@ class MadeUpTelemetry:
             "ttft_ns": wall_us * 1e3 if is_prompt else 0,
         }
         self._now_ns += int(wall_us * 1e3)
-        self._ring.close_row(tuple(int(values[name]) for name in HEAD), chosen)
-
-    def _open_row(self) -> Array:
-        self._ring.open_row()
-        place = self._ring.n_written % self._ring.n_rows
-        return self._ring.rows[place : place + 1]
+        head = tuple(int(values[name]) for name in HEAD)
+        self._ring.begin(np.zeros_like(ticks).data.cast("B"))
+        self._ring.end(ticks.data.cast("B"), head, chosen)

@@ -65,6 +65,9 @@ def test_no_weight_hides_a_nan(library: KernelLibrary, normalise: bool, n_bad: i
     assert ((experts >= 0) & (experts < 20)).all()
 
 
+SLAB_BYTES = 7
+
+
 class Grouping:
     """The group kernel's operands and results for a batch's choices (n_tokens, top_k)."""
 
@@ -75,6 +78,7 @@ class Grouping:
         self.pair_tokens, self.pair_of = np.full(n_pairs, -1, np.int32), np.full(n_pairs, -1, np.int32)
         self.counts, self.last_used = np.full(n_experts, 100, np.int64), np.full(n_experts, 5, np.int64)
         self.newest = np.full(top_k, -1, np.int32)
+        self.sums = np.array([1000, 100, 10], np.int64)
         self.n_items, self.n_pairs, self.missing = (np.full(1, -1, np.int64) for _ in range(3))
         tokens, clock = np.array([n_tokens], np.int64), np.array([77], np.int64)
         scratch = np.full(2 * n_experts, -1, np.int64)
@@ -98,6 +102,8 @@ class Grouping:
             last_used=at(self.last_used),
             clock=at(clock),
             newest=at(self.newest),
+            sums=at(self.sums),
+            slab_bytes=SLAB_BYTES,
         )
 
 
@@ -136,6 +142,8 @@ def test_pairs_are_sorted_by_expert_into_items(
     np.testing.assert_array_equal(result.counts, 100 + counts)
     np.testing.assert_array_equal(result.last_used, np.where(counts > 0, 77, 5))
     np.testing.assert_array_equal(result.newest, experts[-1])
+    n_used = np.count_nonzero(counts)
+    np.testing.assert_array_equal(result.sums, [1000 + n_tokens * top_k, 100 + n_used, 10 + n_used * SLAB_BYTES])
 
 
 def test_missing_experts_are_counted_and_nothing_is_recorded(library: KernelLibrary) -> None:
@@ -146,6 +154,7 @@ def test_missing_experts_are_counted_and_nothing_is_recorded(library: KernelLibr
     assert (result.counts == 100).all()
     assert (result.last_used == 5).all()
     assert (result.newest == -1).all()
+    assert list(result.sums) == [1000, 100, 10]
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.4])
