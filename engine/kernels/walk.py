@@ -3,10 +3,11 @@
 Workers take chunks of the current stage from one atomic word, which holds the stage and how many of its chunks are
 left, and count what they finish. Chunks are taken by replacing that word as it was seen: neighbours, an eighth of a
 worker's share of what is left, at least one, so that workers seldom write to the same cache lines and yet end together.
-Only who holds a chunk reads the plan: while one is held its stage cannot end, so neither the plan nor its extents
-change under a reader, however long the system puts the worker aside. A stage is over when its last chunk is finished,
-not when every worker has arrived. Who finds nothing to do spins for a while, then sleeps until the stage changes, which
-leaves its core to whoever needs it.
+A stage of a single chunk is not handed out: whoever ended the stage before it runs it. Only who holds a chunk reads the
+plan: while one is held its stage cannot end, so neither the plan nor its extents change under a reader, however long
+the system puts the worker aside. A stage is over when its last chunk is finished, not when every worker has arrived.
+Who finds nothing to do spins for a while, then sleeps until the stage changes, which leaves its core to whoever needs
+it.
 
 What the workers did with their time is noted (see notes.py): each books in a block of its own, while it holds a chunk,
 so that a run's times are complete when the run is over. A worker is busy from the first chunk that it takes to the last
@@ -120,18 +121,6 @@ def publish(team, state):
         futex_wake_all(team + TEAM_STATE + 4)
 
 
-@helper
-def publish_from(team, stage):
-    """Open the first stage from `stage` on that has any chunks; at the end of the plan nobody has anything to do."""
-    while stage < load_i64(team + TEAM_N_STAGES):
-        n_chunks = stage_chunks(team, stage)
-        if n_chunks > 0:
-            publish(team, stage << 32 | n_chunks)
-            return
-        stage += 1
-    publish(team, STAGE_IDLE << 32)
-
-
 @device
 def kind_cell(team, worker, stage, part):
     """Where a worker's block counts a stage's time; behind the last stage's kind there is that of the run's end."""
@@ -158,18 +147,38 @@ def fetch_next(team, stage):
 
 
 @helper
-def finish_stage(team, worker, stage):
-    """What the worker does that finished a stage's last chunk: take the time, and open the next stage or halt."""
+def end_stage(team, worker, stage):
+    """What the worker does that finished a stage's last chunk: take the time. Whether the run halts here."""
     now = cycle_counter()
     book(kind_cell(team, worker, stage, 0), now - load_i64(team + TEAM_LAST_TICK))
     store_i64(team + TEAM_LAST_TICK, now)
     store_i64(team + TEAM_DONE, 0)
     halt = load_i64(stage_address(team, stage) + STAGE_HALT)
-    if halt != 0 and load_i64(halt) != 0:
-        store_i64(team + TEAM_HALTED_AT, stage)
-        publish(team, STAGE_IDLE << 32)
-    else:
-        publish_from(team, stage + 1)
+    if halt == 0 or load_i64(halt) == 0:
+        return False
+    store_i64(team + TEAM_HALTED_AT, stage)
+    publish(team, STAGE_IDLE << 32)
+    return True
+
+
+@helper
+def go_on_with(team, worker, stage, scratch):
+    """Open the first stage from `stage` on that has several chunks. One of a single chunk is run here and now: nobody
+    else need hear of it. At the end of the plan nobody has anything to do.
+    """
+    while stage < load_i64(team + TEAM_N_STAGES):
+        n_chunks = stage_chunks(team, stage)
+        if n_chunks > 1:
+            publish(team, stage << 32 | n_chunks)
+            return
+        if n_chunks == 1:
+            fetch_next(team, stage)
+            run_chunk(team, stage, 0, scratch)
+            book(kind_cell(team, worker, stage, BUSY_OFFSET), cycle_counter() - load_i64(team + TEAM_LAST_TICK))
+            if end_stage(team, worker, stage):
+                return
+        stage += 1
+    publish(team, STAGE_IDLE << 32)
 
 
 @helper
@@ -217,7 +226,11 @@ def take_chunks(team, scratch, worker):
             book(busy_cell, cycle_counter() - busy_from)
             busy_from = 0
         if fetch_add(team + TEAM_DONE, n_taken) + n_taken == n_chunks:
-            finish_stage(team, worker, stage)
+            if busy_from != 0:
+                book(busy_cell, cycle_counter() - busy_from)
+                busy_from = 0
+            if not end_stage(team, worker, stage):
+                go_on_with(team, worker, stage + 1, scratch)
 
 
 @kernel
@@ -226,8 +239,9 @@ def walk(chunk, scratch, team: int, first_stage: int):
     store_i64(team + TEAM_HALTED_AT, -1)
     store_i64(team + TEAM_DONE, 0)
     store_i64(team + TEAM_LAST_TICK, cycle_counter())
-    publish_from(team, first_stage)
-    take_chunks(team, load_i64(team + TEAM_SCRATCH), 0)
+    own_scratch = load_i64(team + TEAM_SCRATCH)
+    go_on_with(team, 0, first_stage, own_scratch)
+    take_chunks(team, own_scratch, 0)
     ending = kind_cell(team, 0, load_i64(team + TEAM_N_STAGES), 0)
     book(ending, cycle_counter() - load_i64(team + TEAM_LAST_TICK))
 
