@@ -167,6 +167,31 @@ def test_a_unit_gathers_values_into_chunks(library: KernelLibrary, counters: Cou
         assert not counters.sums[n_chunks:].any()
 
 
+@pytest.mark.parametrize("n_workers", [1, 2, 3])
+def test_stages_of_one_chunk_keep_their_place_among_the_others(
+    library: KernelLibrary, counters: Counters, n_workers: int
+) -> None:
+    plan = Plan(library)
+    for i in range(40):
+        with plan.side_by_side("doubling", halt=counters.cell(2) if i == 22 else 0):
+            counters.double(plan, cell=1 if i % 4 else 0)
+        with plan.side_by_side("adding"):
+            counters.add(plan, cell=1 if i % 3 else 0)
+    plan.finish()
+    counters.cells[:2] = N_ROWS, 1
+    expected = np.zeros(N_ROWS, np.float32)
+    for i in range(40):
+        expected[: 1 if i % 4 else N_ROWS] *= 2
+        expected[: 1 if i % 3 else N_ROWS] += 1
+    with team_of(library, n_workers) as team:
+        for _ in range(100):
+            counters.sums[:], counters.cells[2] = 0, 1
+            assert team.run(plan) == 44
+            counters.cells[2] = 0
+            assert team.run(plan, 45) == -1
+            assert (counters.sums == expected[:, None]).all()
+
+
 def test_a_halt_stops_behind_its_stage_and_the_run_goes_on_from_there(
     library: KernelLibrary, counters: Counters
 ) -> None:
