@@ -174,7 +174,10 @@ def proposed_target(source: Path, kind: FileType, folder: Path | None = None) ->
 def _memory(plan: ConversionPlan, config: EngineConfig) -> MemoryFit:
     """The engine's plan for a file that is not there yet: it is asked about one with this header and no data."""
     with tempfile.TemporaryDirectory(prefix="outline-", dir=paths.cache_dir()) as folder:
-        return memory_fit(outline(plan, Path(folder) / f"outline{_ENDING}"), config)
+        path = Path(folder) / f"outline{_ENDING}"
+        with path.open("wb") as file:
+            outline(plan, file)
+        return memory_fit(path, config)
 
 
 def _n_parameters(plan: ConversionPlan) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -52,12 +53,12 @@ def write_gguf(
             pool.shutdown(cancel_futures=True)
 
 
-def outline(plan: ConversionPlan, path: str | os.PathLike[str]) -> Path:
-    """Write the file's header alone, with a hole in the place of its data, which takes no room on the disk."""
-    writer = _writer(plan, path)
+def outline(plan: ConversionPlan, file: BinaryIO) -> None:
+    """Write the header alone, with a hole in the place of the data, which takes no room on the disk."""
+    writer = _writer(plan, "")
     for tensor in plan.tensors:
         writer.add_tensor(tensor.name, tensor.type, tensor.shape, tensor.chunks)
-    return writer.write_outline()
+    writer.write_outline(file)
 
 
 def _writer(plan: ConversionPlan, path: str | os.PathLike[str]) -> GGUFWriter:

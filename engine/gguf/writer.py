@@ -133,18 +133,16 @@ class GGUFWriter:
                 partial.part_done(n_done)
         return self._path
 
-    def write_outline(self) -> Path:
-        """Write the header, and in the data's place a hole of its length: all that is needed to measure a model.
+    def write_outline(self, file: BinaryIO) -> None:
+        """Write the header into an empty file, and in the data's place a hole of its length: enough to measure a model.
 
         Tensors given as functions are not called. The file takes no more of the disk than its header.
         """
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        with _Replacement(self._path) as file:
-            file.write(self._header())
-            self._pad(file)
-            padded = (-(-tensor.n_bytes // self._alignment) * self._alignment for tensor in self._tensors.values())
-            file.truncate(file.tell() + sum(padded))
-        return self._path
+        file.write(self._header())
+        self._pad(file)
+        padded = (-(-tensor.n_bytes // self._alignment) * self._alignment for tensor in self._tensors.values())
+        file.truncate(file.tell() + sum(padded))
+        file.flush()
 
     def _header(self) -> bytes:
         parts = [MAGIC, struct.pack("<IQQ", _VERSION, len(self._tensors), len(self._values))]

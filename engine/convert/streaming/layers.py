@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
+import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -90,15 +90,11 @@ class PlannedLayers(LayerSource):
 
     @contextmanager
     def _outline(self) -> Iterator[Path]:
-        """A file with the header and a hole for the data, that has no name any more: nothing can leave it behind."""
+        """A file with the header and a hole for the data, that has no name: nothing can leave it behind."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        named = outline(self._plan, self._folder / f".layers-{secrets.token_hex(4)}.gguf")
-        descriptor = os.open(named, os.O_RDWR)
-        try:
-            named.unlink()
-            yield Path(f"/proc/self/fd/{descriptor}")
-        finally:
-            os.close(descriptor)
+        with tempfile.TemporaryFile(dir=self._folder) as file:
+            outline(self._plan, file)
+            yield Path(f"/proc/self/fd/{file.fileno()}")
 
     def _fill(self, path: Path, layers: Layers) -> None:
         with GGUFReader.open(path) as reader:

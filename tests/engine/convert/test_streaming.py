@@ -133,4 +133,6 @@ def large_model(path: Path) -> Path:
         for part in ("ffn_gate", "ffn_up"):
             add(f"blk.{layer}.{part}.weight", TensorType.BF16, FEED_FORWARD, HIDDEN)
         add(f"blk.{layer}.ffn_down.weight", TensorType.BF16, HIDDEN, FEED_FORWARD)
-    return writer.write_outline()
+    with path.open("wb") as file:
+        writer.write_outline(file)
+    return path
