@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from app import model_places, starter
@@ -22,6 +23,14 @@ _ORDER = (
     "end_to_end",
     "benchmarks",
 )
+
+# No example is ever too slow: how long one takes is the machine's doing. Fixtures are made once for all examples.
+hypothesis.settings.register_profile(
+    "colibri",
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.function_scoped_fixture],
+)
+hypothesis.settings.load_profile("colibri")
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # the end-to-end tests start a virtual display of their own
 

@@ -20,6 +20,7 @@ from app.commands.bench_formats import as_csv, as_json, as_markdown, as_text
 from app.machine import Machine
 from engine import ModelInfo
 from tests.support.program import ROOT, colibri
+from tests.support.waiting import PATIENCE_S
 
 MODEL = ROOT / "tests" / "data" / "fixtures" / "mixtral-mixed.gguf"
 SMALL = ("bench", "-m", str(MODEL), "--prompt", "16,8", "--generate", "4", "--repetitions", "3", "--threads", "1")
@@ -136,7 +137,7 @@ def test_ctrl_c_prints_what_was_measured_and_ends_with_130() -> None:
             assert line, "the program ended before it measured anything"
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
-        output, errors = process.communicate(timeout=60)
+        output, errors = process.communicate(timeout=PATIENCE_S)
 
     assert process.returncode == 130
     assert errors.endswith("Stopped.\n")

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.program import colibri
+from tests.support.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.starter
 
@@ -119,7 +120,7 @@ class Terminal:
     def type(self, text: str) -> None:
         os.write(self._master, text.encode())
 
-    def wait_for(self, text: str, timeout_s: float = 180) -> str:
+    def wait_for(self, text: str, timeout_s: float = PATIENCE_S) -> str:
         """What was shown since the last wait, up to and including this text."""
         until_s = time.monotonic() + timeout_s
         while text not in self.seen:
@@ -161,7 +162,7 @@ def test_a_conversation_in_a_terminal(terminal: Terminal, home: Path) -> None:
     terminal.wait_for("capital of France")
     terminal.wait_for("> ")
     terminal.type("/quit\n")
-    assert terminal.process.wait(10) == 0
+    assert terminal.process.wait(PATIENCE_S) == 0
     assert FRANCE in (home / "data" / "terminal_history").read_text()
 
 
@@ -169,17 +170,16 @@ def test_ctrl_c_stops_the_answer_and_not_the_program(terminal: Terminal) -> None
     terminal.wait_for("> ")
     terminal.type("Write a very long story about a hummingbird and its friends.\n")
     terminal.wait_for("friends.\n")
-    time.sleep(1.5)
+    terminal.wait_for(" ")  # between two words of the story
     terminal.process.send_signal(signal.SIGINT)
-    terminal.wait_for("(stopped)", 5)
+    terminal.wait_for("(stopped)")
     terminal.wait_for("> ")
-    time.sleep(0.5)  # nobody presses it before the prompt waits for input
     terminal.process.send_signal(signal.SIGINT)
-    terminal.wait_for("Ctrl-D ends the chat.", 5)
+    terminal.wait_for("Ctrl-D ends the chat.")
     terminal.type("/reset\n")
     terminal.wait_for("Forgotten.")
     terminal.type(f"{FRANCE}\n")
     terminal.wait_for(PARIS)
     terminal.wait_for("> ")
     terminal.type("\x04")
-    assert terminal.process.wait(10) == 0
+    assert terminal.process.wait(PATIENCE_S) == 0

@@ -160,5 +160,5 @@ def _ascii_lower(text: str) -> str:
     return "".join(letter.lower() if letter.isascii() else letter for letter in text)
 
 
-ChatStoreMachine.TestCase.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+ChatStoreMachine.TestCase.settings = settings(max_examples=40, stateful_step_count=30)
 TestChatStore = ChatStoreMachine.TestCase

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import os
+import json
 import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -36,6 +35,7 @@ from engine import EngineConfig
 from engine.chat import ChatFormat
 from engine.chat.spans import Span
 from engine.errors import InvalidRequestError
+from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = [pytest.mark.starter, pytest.mark.asyncio(loop_scope="module")]
 
@@ -67,9 +67,7 @@ def start(store: ChatStore, service: EngineService, settings: Settings = SHORT) 
 
 
 async def text_arrives(events: list[Event], n_pieces: int = 5) -> None:
-    async with asyncio.timeout(30):
-        while sum(isinstance(event, TextAdded) for event in events) < n_pieces:
-            await asyncio.sleep(0.005)
+    await until(lambda: sum(isinstance(event, TextAdded) for event in events) >= n_pieces)
 
 
 async def test_a_question_is_answered_and_both_are_kept(store: ChatStore, service: EngineService) -> None:
@@ -126,7 +124,7 @@ async def test_stopping_keeps_what_there_is(store: ChatStore, service: EngineSer
     assert conversation.is_busy
     assert conversation.messages[-1].content != ""
     conversation.stop()
-    answer = await asyncio.wait_for(task, 5)
+    answer = await asyncio.wait_for(task, PATIENCE_S)
     assert not conversation.is_busy
     assert (answer.state, answer.metrics["finish_reason"]) == (MessageState.STOPPED, "cancelled")
     assert store.thread(conversation.chat_id)[-1].content == answer.content != ""
@@ -294,7 +292,7 @@ def thoughtful(service: EngineService) -> Iterator[None]:
 
 
 TALKER = """
-import asyncio, sys
+import asyncio, json, sys, time
 from pathlib import Path
 from app.chats import ChatStore
 from app.conversation import Conversation, TextAdded
@@ -304,10 +302,12 @@ async def talk():
     store, service = ChatStore(Path(sys.argv[1])), EngineService()
     await service.load(sys.argv[2])
     conversation = Conversation(store, service, store.create_chat().id)
+    loop = asyncio.get_running_loop()
     def show(event):
-        if isinstance(event, TextAdded):
-            sys.stdout.write(event.text)
-            sys.stdout.flush()
+        if isinstance(event, TextAdded):  # told two turns of the loop later: what was due to be saved by now, is then
+            loop.call_soon(loop.call_soon, tell, time.monotonic(), event.text)
+    def tell(at_s, text):
+        print(json.dumps([at_s, text]), flush=True)
     conversation.on_event(show)
     await conversation.send("Write a long story about a hummingbird.")
 
@@ -321,16 +321,10 @@ async def test_kill_9_loses_at_most_the_last_second_of_an_answer(tmp_path: Path,
         [sys.executable, "-c", TALKER, str(path), str(starter_model)], cwd=ROOT, stdout=subprocess.PIPE
     )
     assert process.stdout is not None
-    os.set_blocking(process.stdout.fileno(), False)
-    shown: list[tuple[float, bytes]] = []
-    while not shown or time.monotonic() - shown[0][0] < 2.0:
-        assert process.poll() is None
-        piece = process.stdout.read()
-        if piece:
-            shown.append((time.monotonic(), piece))
-        await asyncio.sleep(0.02)
+    shown: list[tuple[float, str]] = []  # when, by the talker's own clock, and what
+    while not shown or shown[-1][0] - shown[0][0] < 2.0:
+        shown.append(tuple(json.loads(process.stdout.readline())))
     process.send_signal(signal.SIGKILL)
-    killed_s = time.monotonic()
     process.wait()
     process.stdout.close()
 
@@ -339,6 +333,6 @@ async def test_kill_9_loses_at_most_the_last_second_of_an_answer(tmp_path: Path,
     store.close()
     assert question.content == "Write a long story about a hummingbird."
     assert answer.state is MessageState.STOPPED
-    older = b"".join(piece for at_s, piece in shown if at_s < killed_s - 1.0)
-    assert answer.content.encode().startswith(older)
+    older = "".join(piece for at_s, piece in shown if at_s < shown[-1][0] - 1.0)
+    assert answer.content.startswith(older)
     assert older

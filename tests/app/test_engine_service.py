@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from app.generation import Generation
 from app.jobs import Job, JobCancelledError
 from engine import Delta, EngineConfig, SamplingParams
 from engine.errors import ColibriError, ContextLengthError, EngineClosedError, ModelFormatError
+from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.starter
 
@@ -50,20 +50,19 @@ async def first_token(generation: Generation) -> Delta:
     raise AssertionError("no token came")
 
 
-async def longest_stall_ms(work: Callable[[], Awaitable[T]]) -> tuple[T, float]:
-    """The longest time for which the loop could not run a timer while `work` went on."""
-    longest_s = 0.0
+async def with_turns(work: Callable[[], Awaitable[T]]) -> tuple[T, int]:
+    """What `work` gives, and how often the loop ran something else while it went on."""
+    n_turns = 0
 
     async def watch() -> None:
-        nonlocal longest_s
+        nonlocal n_turns
         while True:
-            before_s = time.perf_counter()
             await asyncio.sleep(0.001)
-            longest_s = max(longest_s, time.perf_counter() - before_s - 0.001)
+            n_turns += 1
 
     watcher = asyncio.create_task(watch())
     try:
-        return await work(), longest_s * 1e3
+        return await work(), n_turns
     finally:
         watcher.cancel()
 
@@ -112,11 +111,10 @@ async def test_cancelling_ends_the_answer_at_once_and_the_next_one_works(starter
     async with running(starter_model) as service:
         generation = service.generate(QUESTION, LONG)
         await first_token(generation)
-        started_s = time.perf_counter()
         generation.cancel()
         rest = await collect(generation)
         assert rest[-1].finish_reason == "cancelled"
-        assert time.perf_counter() - started_s < 1.0
+        assert len(rest) < LONG.max_tokens // 2
         assert len(await collect(service.generate(QUESTION, SHORT))) >= 12
 
 
@@ -132,12 +130,12 @@ async def test_cancelling_the_task_that_reads_stops_the_engine(starter_model: Pa
     async with running(starter_model) as service:
         generation = service.generate(QUESTION, LONG)
         task = asyncio.create_task(collect(generation))
-        await asyncio.sleep(0.3)
+        await until(lambda: service.telemetry is not None and service.telemetry.n_steps > 3)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         assert generation.cancelled
-        deltas = await asyncio.wait_for(collect(service.generate(QUESTION, SHORT)), 20)
+        deltas = await asyncio.wait_for(collect(service.generate(QUESTION, SHORT)), PATIENCE_S)
         assert deltas[-1].finish_reason == "length"
 
 
@@ -232,18 +230,17 @@ async def test_closing_the_service_ends_everything(starter_model: Path) -> None:
         service.generate(QUESTION, SHORT)
 
 
-async def test_the_loop_is_never_held_up_while_loading_reading_and_generating(starter_model: Path) -> None:
+async def test_the_loop_goes_on_while_a_model_is_loaded_reads_and_generates(starter_model: Path) -> None:
     prompt = [{"role": "user", "content": "All work and no play makes Jack a dull boy. " * 60}]
     params = SamplingParams(temperature=0.0, max_tokens=40, ignore_eos=True)
-    stalls_ms: list[tuple[float, float]] = []
+    loading, answering = list[int](), list[int]()
     async with running(None) as service:
-        for _ in range(3):  # the machine may be busy with other things: the calmest of three counts
-            _, loading_ms = await longest_stall_ms(lambda: service.load(starter_model, CONFIG))
-            await service.stats()  # here the tokenizer is built, by a library that holds the GIL for some 0.1 s
-            deltas, answering_ms = await longest_stall_ms(lambda: collect(service.generate(prompt, params)))
+        for _ in range(3):
+            _, n_turns = await with_turns(lambda: service.load(starter_model, CONFIG))
+            loading.append(n_turns)
+            deltas, n_turns = await with_turns(lambda: collect(service.generate(prompt, params)))
+            answering.append(n_turns)
             assert max(delta.n_prefilled for delta in deltas) > 600
-            stalls_ms.append((loading_ms, answering_ms))
-            if max(loading_ms, answering_ms) < 50:
-                break
-    assert min(loading_ms for loading_ms, _ in stalls_ms) < 50, stalls_ms
-    assert min(answering_ms for _, answering_ms in stalls_ms) < 50, stalls_ms
+    print(loading, answering)
+    assert max(loading) > 3, loading  # some dozens and hundreds; one or two, were it held up
+    assert max(answering) > 40, answering

@@ -72,9 +72,10 @@ def test_a_cancelled_thread_function_ends_at_its_next_check() -> None:
 
 
 def test_cancelling_the_awaiting_task_ends_the_thread_before_the_task() -> None:
-    ended = threading.Event()
+    started, ended = threading.Event(), threading.Event()
 
     def work(job: Job) -> None:
+        started.set()
         try:
             while True:
                 job.check()
@@ -85,7 +86,7 @@ def test_cancelling_the_awaiting_task_ends_the_thread_before_the_task() -> None:
     async def scenario() -> Job:
         job = Job("endless")
         task = asyncio.create_task(job.run(work))
-        await asyncio.sleep(0.02)
+        await asyncio.to_thread(started.wait)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -106,14 +107,16 @@ def test_a_failure_is_raised_and_kept() -> None:
     assert isinstance(job.error, ValueError)
 
 
-def test_rate_and_time_left_follow_from_the_reports() -> None:
+def test_rate_and_time_left_follow_from_the_reports(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = [0.0]
+    monkeypatch.setattr("app.jobs.time.monotonic", lambda: now_s[0])
+
     def work(job: Job) -> None:
         job.report("copying", done_bytes=0, total_bytes=1000)
-        time.sleep(0.1)
+        now_s[0] += 0.1
         job.report(done_bytes=250)
-        rate, left = job.rate_bytes_per_second, job.seconds_left
-        assert rate is not None and 250 < rate < 2600  # 2,500 a second when the sleep is exact
-        assert left is not None and left == pytest.approx(750 / rate)
+        assert job.rate_bytes_per_second == pytest.approx(2500)
+        assert job.seconds_left == pytest.approx(0.3)
 
     Job("copy").run_blocking(work)
 

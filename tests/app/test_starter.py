@@ -8,7 +8,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 import zipfile
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from app import paths, starter
 from app.jobs import Job, JobCancelledError, JobState
 from app.starter import Manifest, StarterError
 from engine.errors import ModelFormatError
+from tests.support.waiting import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = random.Random(1).randbytes(3_000_000)
@@ -167,7 +167,7 @@ def start_fetching(manifest: Manifest, phase: str = "never", pause_s: float = 0)
 
 @pytest.mark.parametrize("phase", ["Downloading", "Unpacking"])
 def test_after_a_kill_the_next_run_cleans_up_and_fetches(manifest: Manifest, phase: str) -> None:
-    process = start_fetching(manifest, phase, pause_s=60)
+    process = start_fetching(manifest, phase, pause_s=2 * PATIENCE_S)
     assert process.stdout is not None
     assert process.stdout.readline() == "here\n"
     process.send_signal(signal.SIGKILL)
@@ -179,7 +179,7 @@ def test_after_a_kill_the_next_run_cleans_up_and_fetches(manifest: Manifest, pha
 
 def test_several_at_once_fetch_it_once(manifest: Manifest) -> None:
     processes = [start_fetching(manifest) for _ in range(3)]
-    outputs = [process.communicate(timeout=60)[0].strip() for process in processes]
+    outputs = [process.communicate(timeout=PATIENCE_S)[0].strip() for process in processes]
     assert [process.returncode for process in processes] == [0, 0, 0]
     assert set(outputs) == {str(starter.starter_path(manifest))}
     assert starter.starter_path(manifest).read_bytes() == MODEL
@@ -187,15 +187,14 @@ def test_several_at_once_fetch_it_once(manifest: Manifest) -> None:
 
 
 def test_who_waits_for_another_can_be_cancelled(manifest: Manifest) -> None:
-    process = start_fetching(manifest, "Downloading", pause_s=60)
+    process = start_fetching(manifest, "Downloading", pause_s=2 * PATIENCE_S)
     assert process.stdout is not None
     process.stdout.readline()
     job = Job("starter")
     job.on_change(lambda job: job.cancel() if job.phase.startswith("Waiting") and not job.cancelled else None)
-    started_s = time.monotonic()
     with pytest.raises(JobCancelledError):
         job.run_blocking(lambda job: starter.ensure(job, manifest))
-    assert time.monotonic() - started_s < 5
+    assert process.poll() is None  # the other one has not ended yet
     process.kill()
     process.communicate()
 

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
+from tests.support.waiting import PATIENCE_S
+
 ROOT = Path(__file__).resolve().parents[2]
 _TOOLS = ("Xvfb", "xdotool", "import")
 _PACKAGES = "xvfb xdotool imagemagick"
@@ -44,7 +46,7 @@ class VirtualDesktop:
     ) -> None:
         if self._server is not None:
             self._server.terminate()
-            self._server.wait(10)
+            self._server.wait(PATIENCE_S)
 
     def environment(self, **more: str) -> dict[str, str]:
         """The environment of programs on this screen."""
@@ -53,7 +55,9 @@ class VirtualDesktop:
 
     def run(self, *command: str) -> str:
         """Run a tool on this screen and return what it prints."""
-        done = subprocess.run(command, env=self.environment(), check=True, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            command, env=self.environment(), check=True, capture_output=True, text=True, timeout=PATIENCE_S
+        )
         return done.stdout
 
     def key(self, *keys: str) -> None:
@@ -93,7 +97,7 @@ class Program:
         """Everything printed so far."""
         return self.output.read_text(encoding="utf-8", errors="replace")
 
-    def wait_for(self, text: str, seconds: float) -> None:
+    def wait_for(self, text: str, seconds: float = PATIENCE_S) -> None:
         """Wait until this run of the program has printed ``text``."""
         wait_until(
             lambda: text in self.text()[self._seen :], seconds, f"“{text}” in\n{self.text()[self._seen :]}", self
@@ -104,11 +108,11 @@ class Program:
         windows = self._desktop.run("xdotool", "search", "--sync", "--onlyvisible", "--name", "Colibri").split()
         self._desktop.run("xdotool", "windowfocus", "--sync", windows[-1])
 
-    def close(self, seconds: float = 10.0) -> float:
+    def close(self) -> float:
         """Close the window with Ctrl+Q; returns how many seconds it took to end."""
         started = time.perf_counter()
         self._desktop.key("ctrl+q")
-        self.process.wait(seconds)
+        self.process.wait(PATIENCE_S)
         return time.perf_counter() - started
 
     def __enter__(self) -> Program:
@@ -119,7 +123,7 @@ class Program:
     ) -> None:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGKILL)
-            self.process.wait(10)
+            self.process.wait(PATIENCE_S)
         self._file.close()
 
 

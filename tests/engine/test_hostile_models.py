@@ -10,7 +10,7 @@ import numpy as np
 import psutil
 import pytest
 from gguf import GGMLQuantizationType
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine import Engine, SamplingParams
@@ -225,7 +225,7 @@ INTEGERS = (
 )
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80)
 @given(
     name=st.sampled_from(NAMES),
     changes=st.dictionaries(

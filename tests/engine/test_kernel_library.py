@@ -23,6 +23,7 @@ from engine.kernels import library
 from engine.kernels.library import CACHE_VARIABLE, KernelLibrary, load_library
 from engine.kernels.tiers import ISA_VARIABLE, TIERS, Tier, choose_tier
 from tests.support.program import ROOT
+from tests.support.waiting import PATIENCE_S
 
 SOME = ("add", "rms_norm", "walk")
 
@@ -209,7 +210,7 @@ def test_two_processes_at_once_build_once(built: Path, tmp_path: Path) -> None:
     processes = [
         subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)
     ]
-    counts = [int(process.communicate(timeout=60)[0]) for process in processes]
+    counts = [int(process.communicate(timeout=PATIENCE_S)[0]) for process in processes]
     assert counts[0] == counts[1] > 3
     assert log.read_text() == "built\n"
 

@@ -100,7 +100,7 @@ class PoolMachine(RuleBasedStateMachine):
 
 
 TestPool = PoolMachine.TestCase
-TestPool.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestPool.settings = settings(max_examples=60, stateful_step_count=40)
 
 
 def converse(pool: PagePool, tokens: list[int]) -> list[int]:

@@ -25,7 +25,7 @@ class HeldLoader:
 
         def held(loader: Loader, packings: list[Any], progress: Any = None) -> None:
             self.began.set()
-            assert self.goes_on.wait(30)
+            assert self.goes_on.wait(180)
             load(loader, packings, progress)
 
         monkeypatch.setattr(Loader, "load", held)
@@ -38,7 +38,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> HeldLoader:
 
 def test_an_opened_model_takes_requests_while_its_weights_are_packed(held: HeldLoader) -> None:
     with Engine.open(model_path(LLAMA), small_config()) as engine:
-        assert held.began.wait(30)
+        assert held.began.wait(180)
         engine.add(PROMPT, FOUR_TOKENS)
         assert engine.has_work
         assert engine.step() == []

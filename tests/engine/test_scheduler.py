@@ -73,7 +73,7 @@ class Simulation:
 PROMPT = st.tuples(st.sampled_from([0, 0, 1]), st.integers(1, CONTEXT - 2), st.integers(1, CONTEXT))
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(
     requests=st.lists(PROMPT, min_size=1, max_size=6),
     gaps=st.lists(st.integers(0, 4), min_size=6, max_size=6),

@@ -85,7 +85,7 @@ class Simulation:
         self.content[sequence.next_state] = tuple(sequence.tokens[: first + share.n_tokens])
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(data=st.data(), max_tokens=st.integers(1, 80), max_sequences=st.integers(1, 4), n_kept=st.integers(0, 3))
 def test_every_step_begins_with_the_state_of_exactly_its_prefix(
     data: st.DataObject, max_tokens: int, max_sequences: int, n_kept: int

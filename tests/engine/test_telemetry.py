@@ -95,17 +95,17 @@ def test_a_dense_model_has_no_experts_to_count() -> None:
 def test_the_bands_of_a_token_add_up_to_its_wall_time(name: str) -> None:
     with open_small(name) as engine:
         engine.add(random_prompt(engine, 20), SamplingParams(temperature=0.0, max_tokens=90, ignore_eos=True))
-        walls_us = []
+        clock_s = [time.perf_counter()]
         while engine.has_work:
-            began_s = time.perf_counter()
             engine.step()
-            walls_us.append((time.perf_counter() - began_s) * 1e6)
+            clock_s.append(time.perf_counter())
         steps = engine.telemetry.steps()
-    assert len(steps) == len(walls_us) == 90
+    assert len(steps) == len(clock_s) - 1 == 90
     assert (steps.bands_us >= 0).all()
     assert steps.bands_us.sum(1) == pytest.approx(steps.wall_us, rel=0.02)
-    assert (steps.wall_us <= np.array(walls_us)).all()
     assert (steps.bands_us[:, BANDS.index("host")] < steps.wall_us).all()
+    assert (clock_s[:-1] <= steps.began_s).all()
+    assert (steps.began_s + steps.wall_us / 1e6 <= np.array(clock_s[1:]) + 1e-6).all()  # they are whole nanoseconds
 
 
 def test_time_waiting_for_experts_is_a_band_of_its_own_and_still_adds_up() -> None:
@@ -116,7 +116,7 @@ def test_time_waiting_for_experts_is_a_band_of_its_own_and_still_adds_up() -> No
     assert steps.disk_bytes.sum() > 0
     disk_us = steps.bands_us[:, BANDS.index("disk")]
     assert ((disk_us > 0) == (steps.expert_loads > 0)).all()
-    assert steps.bands_us.sum() == pytest.approx(steps.wall_us.sum(), rel=0.05)
+    assert steps.bands_us.sum(1) == pytest.approx(steps.wall_us, rel=0.02)
 
 
 @pytest.mark.parametrize("name", MIXTURES)
@@ -159,7 +159,8 @@ def test_the_first_token_of_a_request_is_marked_with_how_long_it_took() -> None:
     assert marked.sum() == 2
     assert (steps.n_answered[marked] == 1).all()
     assert steps.ttft_us.sum() < elapsed_us
-    assert (steps.ttft_us[marked] > 0.5 * steps.wall_us[marked]).all()
+    in_it = steps.run_us + steps.bands_us[:, BANDS.index("sampling")]  # a part of which none lies behind the token
+    assert (steps.ttft_us[marked] > 0.9 * in_it[marked]).all()
 
 
 def test_weights_read_are_all_resident_matrices_and_the_chosen_experts() -> None:
@@ -230,15 +231,22 @@ def test_a_clock_without_pairs_gives_a_rate_that_divides_nothing_away() -> None:
     assert clock.ticks_per_us == 1.0
 
 
-def test_a_clock_takes_the_closest_pair_though_the_thread_is_put_aside() -> None:
+def test_a_clock_takes_the_closest_pair_though_the_thread_is_put_aside(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_ns = [0]
+
+    def passes(ns: int) -> int:
+        now_ns[0] += ns
+        return now_ns[0]
+
     def slow_now_and_then() -> int:
-        tick = time.perf_counter_ns() * 3
+        tick = passes(50) * 3
         if next(delays):
-            time.sleep(0.02)
+            passes(20_000_000)
         return tick
 
+    monkeypatch.setattr("engine.telemetry.time.perf_counter_ns", lambda: passes(50))
     clock, delays = Clock(), iter([1, 0, 1, 0, 1] * 2)
     clock.note(slow_now_and_then)
-    time.sleep(0.05)
+    passes(50_000_000)
     clock.note(slow_now_and_then)
     assert clock.ticks_per_us == pytest.approx(3000, rel=0.01)

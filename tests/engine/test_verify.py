@@ -181,7 +181,7 @@ SIZES = (
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(data=st.data())
 def test_sizes_are_refused_from_where_they_leave_the_buffer(models: dict[str, Model], data: st.DataObject) -> None:
     """Between the true size and the first refused one lies at most what alignment pads buffers with."""

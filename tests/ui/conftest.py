@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import pytest
 from PySide6.QtCore import QEvent, QLocale
 from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
 
+from tests.support.qt_loop import Run, qt_loop
+from tests.support.waiting import PATIENCE_S
 from ui.theme.theme import Theme, current_theme, forget_theme
 
 
@@ -28,6 +32,31 @@ def collection_on_the_main_thread_only() -> Iterator[None]:
     gc.disable()
     yield
     gc.enable()
+
+
+class PatientBot(QtBot):  # type: ignore[misc]
+    """pytest-qt's robot, for a machine that may be busy with something else for a while."""
+
+    def waitUntil(self, callback: Callable[[], bool | None], *, timeout: int = round(PATIENCE_S * 1e3)) -> None:
+        super().waitUntil(callback, timeout=timeout)
+
+    def waitSignal(self, signal: Any, *, timeout: int = round(PATIENCE_S * 1e3), **options: Any) -> Any:
+        return super().waitSignal(signal, timeout=timeout, **options)
+
+    def waitExposed(self, widget: Any, *, timeout: int = round(PATIENCE_S * 1e3)) -> Any:
+        return super().waitExposed(widget, timeout=timeout)
+
+
+@pytest.fixture
+def qtbot(qapp: QApplication, request: pytest.FixtureRequest) -> QtBot:
+    return PatientBot(request)
+
+
+@pytest.fixture
+def run(qapp: QApplication) -> Iterator[Run]:
+    """Runs a coroutine on Qt's event loop."""
+    with qt_loop(qapp) as run:
+        yield run
 
 
 @pytest.fixture(autouse=True)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
-from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractButton, QLineEdit, QWidget
-from qasync import QEventLoop
 
 from app import carving_request, paths
 from app.carving_request import CarvingRequest
@@ -19,26 +16,14 @@ from app.library import describe
 from engine.carve import Loss, losses_of
 from engine.gguf import GGUFReader
 from tests.support.dense_model import write_dense_model
+from tests.support.qt_loop import Run
+from tests.support.waiting import until
 from ui.carve.carve_page import CarvePage
 from ui.carve.carving_task import CarvingTask
 from ui.carve.loss_table import LossTable
 from ui.wizard.long_task import Stage
 
 FIXTURES = Path(__file__).resolve().parents[1] / "data" / "fixtures"
-Run = Callable[[Coroutine[Any, Any, None]], None]
-
-
-@pytest.fixture
-def run(qapp: Any) -> Iterator[Run]:
-    loop = QEventLoop(qapp, already_running=False)
-    asyncio.set_event_loop(loop)
-
-    def run(work: Coroutine[Any, Any, None]) -> None:
-        loop.run_until_complete(asyncio.wait_for(work, 200))
-
-    yield run
-    loop.close()
-    asyncio.set_event_loop(None)
 
 
 @pytest.fixture(scope="module")
@@ -54,14 +39,9 @@ def page(qtbot: Any, colibri_home: Path, dense: Path) -> CarvePage:
     page = CarvePage(CarvingTask(), lambda: entries)
     qtbot.addWidget(page)
     page.resize(700, 800)
-    page.show()
-    qtbot.waitExposed(page)
+    with qtbot.waitExposed(page):
+        page.show()
     return page
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    while not condition():
-        await asyncio.sleep(0.01)
 
 
 def shown(page: CarvePage) -> QWidget:

@@ -14,8 +14,8 @@ def composer(qtbot: Any) -> Composer:
     qtbot.addWidget(composer)
     composer.resize(600, 60)
     composer.set_ready(True)
-    composer.show()
-    qtbot.waitExposed(composer)
+    with qtbot.waitExposed(composer):
+        composer.show()
     return composer
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import json
 import os
 import resource
 import signal
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent
 from PySide6.QtWidgets import QAbstractButton, QLineEdit, QWidget
-from qasync import QEventLoop
 
 from app import paths, unfinished
 from app.conversion_plan import recommended
@@ -27,6 +25,8 @@ from engine import EngineConfig
 from engine.convert.proof import proof_of
 from engine.gguf import GGUFReader
 from tests.support.checkpoints import checkpoint_case
+from tests.support.qt_loop import Run
+from tests.support.waiting import until
 from ui.convert.conversion_task import ConversionTask
 from ui.convert.convert_page import ConvertPage
 from ui.convert.drop_zone import dropped_path
@@ -34,20 +34,6 @@ from ui.models.proof_facts import proof_sentence
 from ui.wizard.long_task import Stage
 
 FIXTURES = Path(__file__).resolve().parents[1] / "data" / "fixtures"
-Run = Callable[[Coroutine[Any, Any, None]], None]
-
-
-@pytest.fixture
-def run(qapp: Any) -> Iterator[Run]:
-    loop = QEventLoop(qapp, already_running=False)
-    asyncio.set_event_loop(loop)
-
-    def run(work: Coroutine[Any, Any, None]) -> None:
-        loop.run_until_complete(asyncio.wait_for(work, 300))
-
-    yield run
-    loop.close()
-    asyncio.set_event_loop(None)
 
 
 @pytest.fixture
@@ -60,14 +46,9 @@ def page(qtbot: Any, colibri_home: Path) -> ConvertPage:
     page = ConvertPage(ConversionTask(lambda: EngineConfig(context_length=256, threads=1)))
     qtbot.addWidget(page)
     page.resize(700, 800)
-    page.show()
-    qtbot.waitExposed(page)
+    with qtbot.waitExposed(page):
+        page.show()
     return page
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    while not condition():
-        await asyncio.sleep(0.01)
 
 
 def without_extras(page: ConvertPage) -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtWidgets import QMainWindow
+from PySide6.QtWidgets import QApplication, QMainWindow
 
 from app.machine_speeds import MachineSpeeds, speeds_file
 from engine import MemoryPlan
@@ -17,6 +16,7 @@ from engine.hardware.memory_speed import MemorySpeed
 from engine.steps import BANDS
 from tests.support.made_up_run import MadeUpRun
 from tests.support.made_up_steps import MadeUpTelemetry
+from tests.support.paints import PaintCounter
 from ui.live_docks import LiveDocks
 from ui.performance.bands import SHOWN_BANDS, shown_bands_us
 from ui.performance.bandwidth_panel import read_rates
@@ -116,8 +116,8 @@ def test_the_band_of_time_says_what_follows_from_it(
 
 
 def test_only_the_experts_are_made_and_shown_at_first_and_hidden_docks_read_nothing(bench: Bench, qtbot: Any) -> None:
-    bench.window.show()
-    qtbot.waitExposed(bench.window)
+    with qtbot.waitExposed(bench.window):
+        bench.window.show()
     assert [key for key, dock in bench.docks.docks.items() if dock.panel is not None] == ["experts"]
     assert not bench.docks.feed.timer.isActive()
     bench.docks.docks["time"].show()
@@ -141,7 +141,6 @@ def test_each_panel_explains_itself_and_shows_the_steps(
     bench.window.show()
     for other in bench.docks.docks.values():
         other.setVisible(other is dock)
-    qtbot.waitExposed(bench.window)
     panel = dock.panel
     assert panel is not None and len(panel.help_text) > 100 and panel.explanation.isVisible()
     assert panel.explanation.title.text() == "No model is loaded"
@@ -149,7 +148,7 @@ def test_each_panel_explains_itself_and_shows_the_steps(
     bench.telemetry = telemetry
     bench.docks.feed.poll()
     getattr(panel, "poll", lambda: None)()
-    qtbot.waitUntil(lambda: not panel.explanation.isVisible(), timeout=2000)
+    qtbot.waitUntil(lambda: not panel.explanation.isVisible())
     assert panel.grab().toImage() != empty
 
 
@@ -242,7 +241,6 @@ def test_the_keyboard_goes_from_expert_to_expert(bench: Bench, qtbot: Any) -> No
 def test_charts_tell_the_figures_under_the_pointer(bench: Bench, qtbot: Any) -> None:
     bench.show_all()
     bench.window.resize(600, 2400)
-    qtbot.waitExposed(bench.window)
     bench.docks.feed.poll()
     panels: Any = {key: dock.panel for key, dock in bench.docks.docks.items()}
     for chart, expected in (
@@ -312,25 +310,25 @@ def test_scales_have_round_steps(span: float, step: float) -> None:
     assert nice_step(span) == pytest.approx(step)
 
 
-def test_all_panels_of_a_large_mixture_cost_less_than_a_tenth_of_a_core(qtbot: Any, colibri_home: Path) -> None:
+def test_a_poll_draws_each_panel_of_a_large_mixture_once_at_most(qtbot: Any, colibri_home: Path) -> None:
     bench = Bench(MadeUpTelemetry(60, 512, 8, 8))
     qtbot.addWidget(bench.window)
     bench.show_all()
     bench.window.resize(500, 2600)
-    qtbot.waitExposed(bench.window)
     telemetry = bench.telemetry
     assert telemetry is not None
     telemetry.advance(600)
     for dock in bench.docks.docks.values():
         getattr(dock.panel, "timer", bench.docks.feed.timer).stop()  # the test sets the pace
-    spent = 0.0
-    for _ in range(4):  # of a second in which four polls of the feed and thirty of the experts fall due
-        telemetry.advance(2)
-        began = time.process_time()
-        bench.docks.feed.poll()
-        for _ in range(4):
-            bench.docks.experts.panel.poll()  # type: ignore[union-attr]
-            qtbot.wait(1)
-        spent += time.process_time() - began
-    print(f"all panels: {spent:.3f} s of each second")
-    assert spent < 0.5  # 0.1 on an idle machine, much more beside other work
+    bench.docks.feed.poll()
+    with PaintCounter() as paints:
+        for _ in range(4):  # polls of the feed, each with three of the experts
+            telemetry.advance(2)
+            bench.docks.feed.poll()
+            for _ in range(3):
+                bench.docks.experts.panel.poll()  # type: ignore[union-attr]
+                QApplication.processEvents()
+    around = {"QMainWindow", "QWidget", "QLabel", "LiveDock", "ExpertPanel"}
+    charts = {name: n for name, n in paints.by_class.items() if name not in {"HeatMap", *around}}
+    assert 0 < paints.by_class["HeatMap"] <= 12
+    assert len(charts) > 8 and max(charts.values()) <= 4, charts

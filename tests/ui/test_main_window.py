@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,13 +9,14 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLabel
-from qasync import QEventLoop
 
 from app.chats import ChatStore
 from app.engine_service import EngineService
 from app.library import Library
 from app.settings import SettingsFile
 from tests.app.test_routing import made
+from tests.support.qt_loop import Run
+from tests.support.waiting import until
 from ui.chat.drafts import Drafts
 from ui.chat.shown_message import MessageState
 from ui.diagnostics.system_page import SystemPage
@@ -26,21 +26,6 @@ from ui.models.model_loader import LoadState
 from ui.performance.performance_page import PerformancePage
 from ui.performance.routing_window import RoutingWindow
 from ui.widgets.late_page import LatePage
-
-Run = Callable[[Coroutine[Any, Any, None]], None]
-
-
-@pytest.fixture
-def run(qapp: Any) -> Iterator[Run]:
-    loop = QEventLoop(qapp, already_running=False)
-    asyncio.set_event_loop(loop)
-
-    def run(work: Coroutine[Any, Any, None]) -> None:
-        loop.run_until_complete(asyncio.wait_for(work, 30))
-
-    yield run
-    loop.close()
-    asyncio.set_event_loop(None)
 
 
 @pytest.fixture
@@ -59,8 +44,8 @@ def services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> Itera
 def window(services: Services, qtbot: Any) -> MainWindow:
     window = MainWindow(services)
     qtbot.addWidget(window)
-    window.show()
-    qtbot.waitExposed(window)
+    with qtbot.waitExposed(window):
+        window.show()
     return window
 
 
@@ -76,11 +61,6 @@ def titles(window: MainWindow) -> list[str]:
     model = window.sidebar.model
     rows = (model.chat_at(row) for row in range(model.rowCount()))
     return [chat.title for chat in rows if chat is not None]
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    while not condition():
-        await asyncio.sleep(0.01)
 
 
 def test_the_window_opens_with_the_last_chat(services: Services, qtbot: Any) -> None:
@@ -110,8 +90,7 @@ def test_a_failed_answer_is_shown_in_its_place(window: MainWindow, run: Run) -> 
         window.page.first_message.emit("hello")
         conversation = window.page.conversation
         assert conversation is not None
-        await until(lambda: not conversation.is_busy)
-        await asyncio.sleep(0.05)
+        await until(lambda: not conversation.is_busy and not window.page.composer.is_generating)
 
     run(scene())
     assert not window.page.composer.is_generating
@@ -322,8 +301,7 @@ def test_the_performance_page_opens_with_the_question_why(window: MainWindow, ru
         window.pages.show_page(PERFORMANCE)
         late = window.pages.currentWidget()
         assert isinstance(late, LatePage)
-        while late.widget is None:
-            await asyncio.sleep(0.01)
+        await until(lambda: late.widget is not None)
         assert isinstance(late.widget, PerformancePage) and late.widget.why is not None
 
     run(look())
@@ -334,12 +312,10 @@ def test_the_system_check_opens_as_a_page_and_looks_at_this_machine(window: Main
         window.show_system_check()
         late = window.pages.currentWidget()
         assert isinstance(late, LatePage)
-        while late.widget is None:
-            await asyncio.sleep(0.01)
+        await until(lambda: late.widget is not None)
         page = late.widget
         assert isinstance(page, SystemPage)
-        while not page.rows or not page.is_complete:
-            await asyncio.sleep(0.01)
+        await until(lambda: bool(page.rows) and page.is_complete)
         assert len(page.rows) > 25
         await window.finish()
 

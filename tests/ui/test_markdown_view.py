@@ -180,8 +180,8 @@ def test_a_selection_runs_through_prose_and_code(qtbot: Any) -> None:
     qtbot.addWidget(view)
     view.set_text("first words\n\n```\ncode line\n```\n\nlast words", is_final=True)
     view.resize(500, view.height_for(500))
-    view.show()
-    qtbot.waitExposed(view)
+    with qtbot.waitExposed(view):
+        view.show()
     first, last = prose_of(view, 0), prose_of(view, 2)
     stop = first.mapFromGlobal(last.mapToGlobal(last.cursorRect(_at(last, 4)).center()))
     qtbot.mousePress(first.viewport(), Qt.MouseButton.LeftButton, pos=first.cursorRect(_at(first, 6)).center())

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import re
 import shutil
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractButton, QLineEdit, QMessageBox
-from qasync import QEventLoop
 
 from app import paths
 from app.chats import ChatStore
@@ -25,6 +23,8 @@ from app.settings import SettingsFile
 from engine import EngineConfig
 from engine.convert.proof import Proof, store
 from tests.support.dense_model import write_dense_model
+from tests.support.qt_loop import Run
+from tests.support.waiting import until
 from ui.chat.drafts import Drafts
 from ui.main_window import MainWindow, Services
 from ui.management import CONVERT, MODELS
@@ -36,20 +36,6 @@ from ui.models.trash import Trashed, move_to_trash, restore
 from ui.navigation import CHAT
 
 FIXTURES = Path(__file__).resolve().parents[1] / "data" / "fixtures"
-Run = Callable[[Coroutine[Any, Any, None]], None]
-
-
-@pytest.fixture
-def run(qapp: Any) -> Iterator[Run]:
-    loop = QEventLoop(qapp, already_running=False)
-    asyncio.set_event_loop(loop)
-
-    def run(work: Coroutine[Any, Any, None]) -> None:
-        loop.run_until_complete(asyncio.wait_for(work, 120))
-
-    yield run
-    loop.close()
-    asyncio.set_event_loop(None)
 
 
 @pytest.fixture
@@ -70,8 +56,8 @@ def window(models: dict[str, Path], run: Run, qtbot: Any, tmp_path: Path) -> Ite
     settings = SettingsFile(tmp_path / "settings.json")
     window = MainWindow(Services(store, engine, settings, Drafts(tmp_path / "drafts.json")))
     qtbot.addWidget(window)
-    window.show()
-    qtbot.waitExposed(window)
+    with qtbot.waitExposed(window):
+        window.show()
     library = Library(lambda: settings.settings)
 
     async def fill() -> None:
@@ -91,11 +77,6 @@ def page_of(window: MainWindow) -> ModelsPage:
     page = window.pages.page(MODELS)
     assert isinstance(page, ModelsPage)
     return page
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    while not condition():
-        await asyncio.sleep(0.01)
 
 
 def test_the_list_has_every_model_and_the_details_of_one(window: MainWindow, models: dict[str, Path], run: Run) -> None:

@@ -37,8 +37,8 @@ def page(qtbot: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     page = PerformancePage(Recordings(service, Settings), service)
     qtbot.addWidget(page)
     page.resize(1100, 700)
-    page.show()
-    qtbot.waitExposed(page)
+    with qtbot.waitExposed(page):
+        page.show()
     yield page
     service.close()
 

@@ -86,8 +86,8 @@ def test_the_conversation_remembers_what_was_unfolded_and_keeps_its_place(qtbot:
     view = ConversationView()
     qtbot.addWidget(view)
     view.resize(900, 700)
-    view.show()
-    qtbot.waitExposed(view)
+    with qtbot.waitExposed(view):
+        view.show()
     view.set_messages([replace(ANSWER, id=number, text="Four. " * 60) for number in range(60)])
     last = view.view_of(59)
     assert last is not None
@@ -106,8 +106,8 @@ def test_it_opens_by_keyboard(qtbot: Any) -> None:
     view = ConversationView()
     qtbot.addWidget(view)
     view.resize(900, 700)
-    view.show()
-    qtbot.waitExposed(view)
+    with qtbot.waitExposed(view):
+        view.show()
     view.set_messages([ANSWER])
     message = view.view_of(2)
     assert message is not None

@@ -30,8 +30,8 @@ def sidebar(qtbot: Any) -> Sidebar:
     qtbot.addWidget(sidebar)
     sidebar.resize(250, 500)
     sidebar.set_chats(chats(), 2)
-    sidebar.show()
-    qtbot.waitExposed(sidebar)
+    with qtbot.waitExposed(sidebar):
+        sidebar.show()
     return sidebar
 
 

@@ -10,10 +10,13 @@ import weakref
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import psutil
 import pytest
 from PySide6.QtGui import QTextCursor, QTextDocument
 from PySide6.QtWidgets import QWidget
 
+from tests.support.waiting import still_patient
 from ui import format as fmt
 from ui.chat.drafts import Drafts
 from ui.chat.highlight import apply_spans, highlight, spans
@@ -79,19 +82,21 @@ def test_a_stall_is_noticed_with_what_it_computed(qtbot: Any) -> None:
 
 
 def test_a_stall_is_traced_to_its_place(qtbot: Any, caplog: pytest.LogCaptureFixture) -> None:
-    watch = StallWatch()
+    def stall() -> None:
+        time.sleep(0.2)
+
+    watch, is_patient = StallWatch(), still_patient("the trace of a stall")
     watch.trace()
-    qtbot.wait(40)
-    time.sleep(0.2)
-    qtbot.wait(40)
+    while "in stall" not in caplog.text and is_patient():
+        qtbot.wait(40)
+        stall()
     watch.stop()
-    assert "test_a_stall_is_traced_to_its_place" in caplog.text
 
 
 def test_the_process_is_older_than_this_test() -> None:
     first = process_age_ms()
     time.sleep(0.05)
-    assert 0 < first < 3_600_000
+    assert 0 < first < (time.time() - psutil.boot_time()) * 1000 + 1000
     assert process_age_ms() - first >= 40
 
 
@@ -131,31 +136,29 @@ def test_no_exception_goes_unnoticed(
 
 def test_many_requests_become_few_calls_and_the_last_is_not_lost(qtbot: Any) -> None:
     calls: list[float] = []
-    throttle = Throttle(lambda: calls.append(time.perf_counter()), 40)
-    end = time.perf_counter() + 0.4
-    while time.perf_counter() < end:
+    throttle, is_patient = Throttle(lambda: calls.append(time.perf_counter()), 40), still_patient("the third call")
+    while len(calls) < 3 and is_patient():
         throttle.request()
         qtbot.wait(1)
     last_request = time.perf_counter()
     throttle.request()
-    qtbot.wait(100)
-    assert 3 <= len(calls) <= 12
-    assert calls[-1] >= last_request
+    qtbot.waitUntil(lambda: calls[-1] >= last_request)
+    assert np.diff(calls).min() > 0.036  # Qt's timers may be 5 % early
 
 
 def test_a_slow_call_is_made_less_often(qtbot: Any) -> None:
-    calls: list[float] = []
+    began, ended = list[float](), list[float]()
 
     def slow() -> None:
+        began.append(time.perf_counter())
         time.sleep(0.03)
-        calls.append(time.perf_counter())
+        ended.append(time.perf_counter())
 
-    throttle = Throttle(slow, 1)
-    end = time.perf_counter() + 0.5
-    while time.perf_counter() < end:
+    throttle, is_patient = Throttle(slow, 1), still_patient("the third call")
+    while len(ended) < 3 and is_patient():
         throttle.request()
         qtbot.wait(1)
-    assert len(calls) <= 4
+    assert min(np.subtract(began[1:], ended[:-1])) > 5 * 0.03
 
 
 def test_garbage_is_collected_by_a_timer_only(qtbot: Any) -> None:
@@ -263,17 +266,16 @@ def test_a_traced_stall_keeps_nothing_of_the_function_that_stalled(
     class Held:
         pass
 
-    watch = StallWatch()
-    watch.trace()
-    qtbot.wait(50)
-
     def stall() -> weakref.ref[Held]:
         held = Held()
         time.sleep(0.2)
         return weakref.ref(held)
 
-    held = stall()
-    assert held() is None
-    qtbot.wait(100)
+    watch, is_patient = StallWatch(), still_patient("the trace of a stall")
+    watch.trace()
+    while "in stall" not in caplog.text and is_patient():
+        qtbot.wait(50)
+        held = stall()
+        assert held() is None
+    qtbot.waitUntil(lambda: watch.n_stalls >= 1)
     watch.stop()
-    assert "in stall" in caplog.text and watch.n_stalls >= 1

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication
-from qasync import QEventLoop
 
 from app.engine_service import EngineService
 from app.settings import SettingsFile
@@ -19,6 +16,8 @@ from tests.engine.chat.test_chat_prompts import HERMES, THINKING
 from tests.engine.chat.test_thinking import EFFORT
 from tests.engine.compact import LLAMA, model_path
 from tests.support.gguf_copy import SourceFile, write_copy
+from tests.support.qt_loop import Run
+from tests.support.waiting import until
 from ui.chat.composer import Composer
 from ui.chat.thinking_button import ThinkingButton
 from ui.chat.thinking_setting import ThinkingSetting
@@ -31,8 +30,8 @@ def button(qtbot: Any) -> Iterator[ThinkingButton]:
     composer = Composer()
     qtbot.addWidget(composer)
     composer.resize(600, 60)
-    composer.show()
-    qtbot.waitExposed(composer)
+    with qtbot.waitExposed(composer):
+        composer.show()
     yield composer.thinking
     composer.close()
 
@@ -83,9 +82,7 @@ async def story(service: EngineService, settings: SettingsFile, button: Thinking
         keys = {"tokenizer.chat_template": template}
         write_copy(SourceFile.open(model_path(LLAMA)), path, lambda tensor: [tensor], keys)
         await service.load(path, EngineConfig(context_length=256))
-        async with asyncio.timeout(60):
-            while service.thinking is None:
-                await asyncio.sleep(0.01)
+        await until(lambda: service.thinking is not None)
         if name == "none":
             assert not button.isVisible()
         if name == "switch":
@@ -107,15 +104,12 @@ async def prompt_length(service: EngineService, settings: SettingsFile) -> int:
     return [delta.n_prompt_tokens async for delta in generation][-1]
 
 
-def test_the_choice_is_kept_and_reaches_the_model(qapp: QApplication, button: ThinkingButton, tmp_path: Path) -> None:
-    loop = QEventLoop(qapp, already_running=False)
-    asyncio.set_event_loop(loop)
+def test_the_choice_is_kept_and_reaches_the_model(run: Run, button: ThinkingButton, tmp_path: Path) -> None:
     settings, service = SettingsFile(tmp_path / "settings.json"), EngineService()
     ThinkingSetting(button, service, settings)
     try:
-        loop.run_until_complete(story(service, settings, button, tmp_path))
+        run(story(service, settings, button, tmp_path))
     finally:
         service.close()
         settings.flush()
-        loop.close()
     assert SettingsFile(settings.path).settings.thinking_effort == "low"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.diagnostics import Inspection, Verb, run_checks
@@ -198,7 +198,7 @@ def test_a_run_is_read_from_its_newest_answer_and_its_bands_sum_to_its_time() ->
     assert run.team_share == pytest.approx(1 - EVEN["host"])
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(
     name=st.sampled_from(NAMES),
     weights=st.lists(st.floats(0.001, 1.0), min_size=len(BANDS), max_size=len(BANDS)),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.convert import Checkpoint, TensorPlan, plan_conversion
@@ -20,7 +20,6 @@ VALUES = np.arange(24 * 5, dtype=np.float32).reshape(24, 5)
 rows_of_24 = st.lists(st.integers(0, 23), min_size=1, max_size=40)
 
 
-@settings(deadline=None)
 @given(rows=rows_of_24)
 def test_rows_in_any_order_are_those_of_the_whole(rows: list[int]) -> None:
     whole = Constant(VALUES)

@@ -8,7 +8,7 @@ from pathlib import Path
 import gguf
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.convert import Checkpoint, ConversionOptions, plan_conversion
@@ -22,7 +22,6 @@ from tests.support.checkpoints import checkpoint_case
 floats = st.lists(st.floats(width=32, allow_nan=False), min_size=1, max_size=64)
 
 
-@settings(deadline=None)
 @given(values=floats)
 def test_bf16_is_rounded_as_the_gguf_package_rounds_it(values: list[float]) -> None:
     array = np.array(values, np.float32)
@@ -36,7 +35,6 @@ def test_what_is_no_number_stays_none_in_bf16() -> None:
     assert np.isnan((found.astype(np.uint32) << 16).view(np.float32)).all()
 
 
-@settings(deadline=None)
 @given(codes=st.binary(min_size=2, max_size=64).filter(lambda raw: len(raw) % 2 == 0))
 def test_each_code_of_16_bits_comes_back(codes: bytes) -> None:
     for type, dtype in ((TensorType.BF16, "BF16"), (TensorType.F16, "F16")):

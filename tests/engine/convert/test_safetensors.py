@@ -144,7 +144,7 @@ def test_a_missing_file_a_folder_and_a_pipe_are_refused(tmp_path: Path) -> None:
     refusal(tmp_path / "loop.safetensors", MissingFileError)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(cut=st.integers(0, 400))
 def test_every_truncation_is_refused(cut: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("cut") / "m.safetensors"
@@ -171,7 +171,7 @@ entries = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(header=st.dictionaries(st.text(max_size=12), entries | json_values, max_size=4), n_bytes=st.integers(0, 100))
 def test_any_header_is_read_soundly_or_refused(
     header: dict[str, Any], n_bytes: int, tmp_path_factory: pytest.TempPathFactory
@@ -187,7 +187,7 @@ def test_any_header_is_read_soundly_or_refused(
     assert all(before[1] <= after[0] for before, after in pairwise(ends))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(raw=st.binary(max_size=64))
 def test_any_bytes_are_refused_or_empty(raw: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("raw") / "m.safetensors"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import tokenizers
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.convert import Checkpoint, plan_conversion
@@ -94,7 +94,7 @@ def test_a_model_alone_is_enough(tmp_path: Path) -> None:
         assert found[f"tokenizer.ggml.{key}"] == expected[f"tokenizer.ggml.{key}"]
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150)
 @given(data=st.data())
 def test_a_damaged_sentencepiece_model_is_read_or_refused(data: st.DataObject, tmp_path: Path) -> None:
     folder = folder_of(checkpoint_case("llama"), tmp_path)
@@ -114,7 +114,7 @@ json_values = (
 )
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300)
 @given(data=st.data())
 def test_damaged_json_is_read_or_refused(data: st.DataObject, tmp_path: Path) -> None:
     """One value anywhere in one of the files is replaced by another."""
@@ -177,7 +177,6 @@ def by_ranks(word: bytes, ranks: dict[bytes, int]) -> list[int]:
         parts[n : n + 2] = [parts[n] + parts[n + 1]]
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(word=st.text("aehinorst", min_size=1, max_size=16) | st.text("é多ab", min_size=1, max_size=6))
 def test_words_are_joined_as_ranks_say(word: str, tmp_path: Path) -> None:
     """Ranks in another order than merges would have, so that a token is made of different parts."""

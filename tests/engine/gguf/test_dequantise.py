@@ -31,7 +31,7 @@ def assert_same_bits(ours: np.ndarray, theirs: np.ndarray) -> None:
 
 
 @TYPES
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**32 - 1), n_blocks=st.integers(1, 40))
 def test_random_bytes_expand_to_the_same_bits_as_in_the_gguf_package(
     tensor_type: TensorType, seed: int, n_blocks: int

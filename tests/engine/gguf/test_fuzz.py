@@ -17,7 +17,7 @@ from engine.gguf import GGUFReader, StringArray
 from tests.support.gguf_files import gguf_array, gguf_file, gguf_key, gguf_string, gguf_tensor
 
 MAX_MEMORY_BYTES = 50 * 1024 * 1024
-MAX_SECONDS = 2.0
+MAX_SECONDS = 60.0  # what grows with the square of the file would take hours
 
 
 @cache
@@ -75,7 +75,7 @@ def test_the_sound_file_opens(path: Path) -> None:
     assert open_or_refuse(path, sound_file())
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(edits=st.lists(st.tuples(st.integers(0, 4000), st.binary(min_size=1, max_size=9)), min_size=1, max_size=4))
 def test_changed_bytes_are_opened_or_refused(path: Path, edits: list[tuple[int, bytes]]) -> None:
     content = bytearray(sound_file())
@@ -89,7 +89,7 @@ def test_changed_bytes_are_opened_or_refused(path: Path, edits: list[tuple[int, 
 SPECIAL = [0, 1, 7, 31, 255, 2**16, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**61, 2**63 - 1, 2**63, 2**64 - 8, 2**64 - 1]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(place=st.integers(4, 3000), value=st.sampled_from(SPECIAL), wide=st.booleans())
 def test_telling_numbers_anywhere_are_opened_or_refused(path: Path, place: int, value: int, wide: bool) -> None:
     content = bytearray(sound_file())
@@ -100,7 +100,7 @@ def test_telling_numbers_anywhere_are_opened_or_refused(path: Path, place: int, 
     open_or_refuse(path, bytes(content))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(place=st.integers(0, 4000), n_bytes=st.integers(1, 300), put_in=st.binary(max_size=40))
 def test_bytes_taken_out_and_put_in_are_opened_or_refused(path: Path, place: int, n_bytes: int, put_in: bytes) -> None:
     content = sound_file()
@@ -116,7 +116,7 @@ def test_every_truncation_is_refused(path: Path) -> None:
         assert not open_or_refuse(path, content[:n_bytes])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(content=st.binary(max_size=2000), sign=st.booleans())
 @example(content=b"", sign=True)
 def test_random_bytes_are_opened_or_refused(path: Path, content: bytes, sign: bool) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.kernels.activation import quantise_reference
 from engine.kernels.library import KernelLibrary
 from tests.engine.kernels.operands import activation_parts, quantise
 
-EXAMPLES = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+EXAMPLES = settings(max_examples=60)
 
 
 def random_rows(seed: int, n_rows: int, n_blocks: int, exponent: int) -> np.ndarray:

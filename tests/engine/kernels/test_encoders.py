@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.convert.quantise import QUANTISABLE, quantise
@@ -17,7 +17,7 @@ from engine.kernels.encoder import ENCODE_REFERENCES, encode_reference
 from engine.kernels.library import KernelLibrary
 
 Array = np.ndarray[Any, Any]
-EXAMPLES = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+EXAMPLES = settings(max_examples=25)
 
 # Mean squared error relative to the weights' variance, of GGML's own encoders (ggml_quantize_chunk of llama.cpp
 # 0.25.3, without and with an importance of exp(normal)), on 256 x 1024 normal numbers.

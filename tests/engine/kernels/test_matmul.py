@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.gguf import TensorType
@@ -26,7 +26,7 @@ from tests.support.random_blocks import RANDOM_BLOCKS, set_scales
 
 EACH_TYPE = pytest.mark.parametrize("type_name", TYPES)
 EACH_QUANTISED = pytest.mark.parametrize("type_name", QUANTISED)
-EXAMPLES = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+EXAMPLES = settings(max_examples=12)
 
 
 def kernel_input(library: KernelLibrary, type_name: str, x: Array) -> Array:

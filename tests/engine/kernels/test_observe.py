@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.kernels.library import KernelLibrary
 from engine.kernels.observe import square_sums_reference
 from tests.engine.kernels.operands import Array, at
 
-EXAMPLES = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+EXAMPLES = settings(max_examples=25)
 
 
 def square_sums(library: KernelLibrary, x: Array, sums: Array, counts: Array, n: int, items: Array | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.kernels.library import KernelLibrary
@@ -12,7 +12,7 @@ from engine.kernels.router_scores import route_scored_reference
 from engine.kernels.sparse_mixer import route_sparse_reference
 from tests.engine.kernels.operands import Array, at
 
-EXAMPLES = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+EXAMPLES = settings(max_examples=60)
 
 
 def run(library: KernelLibrary, kernel: str, logits: Array, top_k: int, **operands: float) -> tuple[Array, Array]:

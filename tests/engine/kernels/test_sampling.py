@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.kernels.library import KernelLibrary
 from engine.kernels.sampling import NOT_FINITE, uniform_reference
 from tests.engine.kernels.operands import Array, at
 
-EXAMPLES = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+EXAMPLES = settings(max_examples=80)
 NEUTRAL: dict[str, Any] = {
     "repetition": 1.0,
     "presence": 0.0,

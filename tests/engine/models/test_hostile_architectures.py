@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine import Engine, EngineConfig
@@ -63,7 +63,7 @@ def opens_and_runs(path: Path) -> bool:
 
 
 @pytest.mark.parametrize("architecture", sorted(TINY_MODELS))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40)
 @given(data=st.data())
 def test_no_value_of_a_key_leads_a_kernel_astray(tmp_path: Path, architecture: str, data: st.DataObject) -> None:
     changed = data.draw(st.dictionaries(st.sampled_from(keys_of(architecture)), st.sampled_from(VALUES), max_size=2))

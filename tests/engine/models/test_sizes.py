@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine import Engine, EngineConfig
@@ -68,7 +68,7 @@ def sizes(draw: st.DrawFn, name: str) -> Sizes:
 
 
 @pytest.mark.parametrize("name", sorted(TINY_MODELS))
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8)
 @given(data=st.data())
 def test_any_size_and_flag_computes_what_the_file_means(tmp_path: Path, name: str, data: st.DataObject) -> None:
     shape, type = data.draw(sizes(name)), data.draw(st.sampled_from(TYPES))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import resource
 import sys
-import time
 
 import pytest
 
@@ -76,10 +75,9 @@ REFUSED_IN_TIME = [
 @pytest.mark.parametrize("source", REFUSED_AT_ONCE, ids=lambda source: source[:60])
 def test_huge_values_are_refused_before_they_are_made(source: str) -> None:
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    started = time.thread_time()
-    with pytest.raises(TemplateError):
+    with pytest.raises(TemplateError) as refusal:
         render(source)
-    assert time.thread_time() - started < limits.MAX_SECONDS
+    assert "was stopped" not in str(refusal.value)  # it is never begun
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - used < 200_000  # kilobytes
 
 

@@ -62,7 +62,7 @@ def test_no_message_of_any_model_makes_a_control_token(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["qwen2", "llama", "gpt_oss", "deepseek_v3"])
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_pieces_of_control_tokens_make_none(name: str, data: st.DataObject) -> None:
     signs = signs_of(name)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.tokenizer import Tokenizer
@@ -44,7 +44,6 @@ def merged_step_by_step(metadata: dict[str, Any], text: str) -> list[int]:
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))
-@settings(deadline=None)
 @given(text=TEXTS)
 def test_merging_equals_the_definition(name: str, text: str) -> None:
     tokenizer = tokenizer_of(name)

@@ -6,7 +6,7 @@ import unicodedata
 from functools import cache
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engine.tokenizer import Tokenizer
@@ -26,7 +26,6 @@ def streamed(tokenizer: Tokenizer, ids: list[int], *, skip_special: bool = True)
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(deadline=None)
 @given(numbers=st.lists(st.integers(0, 599), max_size=60), skip_special=st.booleans())
 def test_the_parts_joined_are_the_text_of_any_ids(name: str, numbers: list[int], skip_special: bool) -> None:
     tokenizer = tokenizer_of(name)
@@ -35,7 +34,6 @@ def test_the_parts_joined_are_the_text_of_any_ids(name: str, numbers: list[int],
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(deadline=None)
 @example(text="\U0002f800")
 @given(text=st.text(max_size=60) | st.text(st.sampled_from("aé你🚀👩‍💻 \n\u2581"), max_size=60))
 def test_no_part_of_sound_text_shows_half_a_character(name: str, text: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import ModelFormatError, TokenizerError, UnsupportedModelError
@@ -137,7 +137,6 @@ def test_merges_of_unknown_tokens_are_left_out() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(PRE_TOKENIZERS))
-@settings(deadline=None)
 @given(text=st.text(max_size=40) | st.text(st.sampled_from("aB1٣ \n\r\t'.é你ก🚀\u3000S"), max_size=40))
 def test_every_pre_tokenizer_keeps_every_byte(name: str, text: str) -> None:
     tokenizer = byte_level_tokenizer(name)
@@ -232,7 +231,6 @@ def test_ids_outside_the_vocabulary_are_refused(token_id: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["llama", "qwen2", "gpt_oss", "deepseek_v2"])
-@settings(deadline=None)
 @given(text=st.text(max_size=80))
 def test_any_text_comes_back_from_its_ids(name: str, text: str) -> None:
     if "\u2581" not in text:  # SentencePiece's own sign for a space

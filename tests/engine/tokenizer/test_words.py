@@ -47,7 +47,7 @@ def by_oniguruma(text: str, expressions: tuple[str, ...]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(text=TEXTS)
 def test_words_are_those_of_oniguruma(name: str, text: str) -> None:
     expressions = PRE_TOKENIZERS[name].expressions

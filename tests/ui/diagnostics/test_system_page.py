@@ -19,6 +19,7 @@ from app.diagnostics.fixes import Fixer
 from app.jobs import Job
 from app.system_helper import apply
 from engine.hardware.system_files import SystemFiles
+from tests.support import waiting
 from tests.support.recorded_machines import write_machine
 from ui.diagnostics.finding_row import FindingBody
 from ui.diagnostics.system_check import SystemCheck
@@ -69,12 +70,7 @@ async def page(machine: Machine, qapp: object) -> AsyncIterator[SystemPage]:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    for _ in range(1000):
-        if condition():
-            return
-        QCoreApplication.processEvents()  # the test's event loop does not serve Qt's timers
-        await asyncio.sleep(0.01)
-    raise AssertionError("it did not come about")
+    await waiting.until(condition, QCoreApplication.processEvents)  # the test's own loop does not serve Qt's timers
 
 
 def opened(page: SystemPage, id_: str) -> FindingBody:

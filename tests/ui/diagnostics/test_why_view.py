@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from PySide6.QtWidgets import QPushButton, QWidget
 from app.engine_service import EngineService
 from engine import MemoryPlan
 from tests.support.made_up_run import MadeUpRun
+from tests.support.waiting import until
 from tests.ui.diagnostics.test_system_page import Machine, make_page
 from ui.diagnostics.why import WhyQuestion
 from ui.diagnostics.why_view import WhyButton, WhyView
@@ -56,12 +56,7 @@ def run_a_model(question: WhyQuestion, run: MadeUpRun) -> None:
 
 
 async def answered(question: WhyQuestion) -> None:
-    for _ in range(500):
-        QCoreApplication.processEvents()
-        if not question.is_busy:
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError("it was not answered")
+    await until(lambda: not question.is_busy, QCoreApplication.processEvents)
 
 
 async def test_the_question_is_answered_beside_the_windows_thread(question: WhyQuestion, machine: Machine) -> None:
@@ -125,7 +120,8 @@ async def test_the_fix_of_an_answer_is_made_only_with_consent(question: WhyQuest
     assert machine.asked == [] and "performance" in page.confirmation.text()
     page.confirmation.accept()
     governor = machine.root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
-    await until(lambda: not page.check.is_busy and governor.read_text().strip() == "performance")
+    await until(lambda: governor.read_text().strip() == "performance", QCoreApplication.processEvents)
+    await until(lambda: not page.check.is_busy, QCoreApplication.processEvents)
     await page.check.close()
     page.deleteLater()
 
@@ -141,12 +137,3 @@ async def test_an_answer_that_cannot_be_found_is_told(question: WhyQuestion, mon
     question.ask()
     await answered(question)
     assert told == ["gone"] and question.causes == []
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    for _ in range(500):
-        if condition():
-            return
-        QCoreApplication.processEvents()
-        await asyncio.sleep(0.01)
-    raise AssertionError("it did not come about")
