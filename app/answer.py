@@ -23,18 +23,19 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _SAVE_EVERY_S = 0.5
+_PAUSE_S = 0.08  # between two looks at what has come; a token that comes later than that is shown at once
 
 
 class Answer:
-    """Writes the message `message_id`; `on_text(id, text)`, `on_reasoning(id, text)` and
-    `on_prompt(id, n_read, n_tokens, n_reused)` follow."""
+    """Writes the message `message_id`; `on_text(id, text, n_tokens)`, `on_reasoning(id, text, n_tokens)` and
+    `on_prompt(id, n_read, n_tokens, n_reused)` follow. Text comes in pieces of all the tokens of a moment."""
 
     def __init__(
         self,
         store: ChatStore,
         message_id: int,
-        on_text: Callable[[int, str], None],
-        on_reasoning: Callable[[int, str], None],
+        on_text: Callable[[int, str, int], None],
+        on_reasoning: Callable[[int, str, int], None],
         on_prompt: Callable[[int, int, int, int], None],
     ) -> None:
         self._store = store
@@ -63,8 +64,8 @@ class Answer:
         self._service = service
         self._generation = service.generate(history, params, thinking=thinking)
         async with self._generation:
-            async for delta in self._generation:
-                self._take(delta)
+            async for batch in self._generation.batches(_PAUSE_S):
+                self._take(batch)
         info = service.info
         if info is not None:
             self._meter.figures["model"] = model_name(Path(info.path), info.name)
@@ -108,17 +109,27 @@ class Answer:
             self._store.append_text(self._id, "".join(self._unsaved), reasoning="".join(self._unsaved_reasoning))
             self._unsaved, self._unsaved_reasoning = [], []
 
-    def _take(self, delta: Delta) -> None:
-        self._meter.take(delta)
-        self._follow(delta)
-        if delta.kind == "prompt":
-            self._on_prompt(self._id, delta.n_prefilled, delta.n_prompt_tokens, delta.n_reused)
-        if delta.kind == "reasoning" and delta.text:
-            self._keep(self._unsaved_reasoning, delta.text)
-            self._on_reasoning(self._id, delta.text)
-        elif text := text_of(delta):
+    def _take(self, batch: list[tuple[float, Delta]]) -> None:
+        texts: list[str] = []
+        thoughts: list[str] = []
+        n_text_tokens = n_thought_tokens = 0
+        for at_s, delta in batch:
+            self._meter.take(delta, at_s)
+            self._follow(delta)
+            if delta.kind == "prompt":
+                self._on_prompt(self._id, delta.n_prefilled, delta.n_prompt_tokens, delta.n_reused)
+            elif delta.kind == "reasoning":
+                thoughts.append(delta.text)
+                n_thought_tokens += delta.token_id is not None
+            else:
+                texts.append(text_of(delta))
+                n_text_tokens += delta.token_id is not None
+        if thought := "".join(thoughts):
+            self._keep(self._unsaved_reasoning, thought)
+            self._on_reasoning(self._id, thought, n_thought_tokens)
+        if text := "".join(texts):
             self._keep(self._unsaved, text)
-            self._on_text(self._id, text)
+            self._on_text(self._id, text, n_text_tokens)
 
     def _follow(self, delta: Delta) -> None:
         """Note which experts serve the answer, where the model has any."""
@@ -165,9 +176,8 @@ class Meter:
         self._n_tokens = 0
         self._thought_from_s: float | None = None
 
-    def take(self, delta: Delta) -> None:
-        """Count a delta."""
-        now_s = time.perf_counter()
+    def take(self, delta: Delta, now_s: float) -> None:
+        """Count a delta that came at `now_s`, on the clock of time.perf_counter."""
         self.figures["prompt_tokens"] = delta.n_prompt_tokens
         self.figures["reused_tokens"] = delta.n_reused
         if delta.token_id is not None:

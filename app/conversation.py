@@ -44,18 +44,20 @@ class PromptProgress:
 
 @dataclass(frozen=True, slots=True)
 class TextAdded:
-    """A piece of an answer."""
+    """A piece of an answer: the text of `n_tokens` tokens."""
 
     message_id: int
     text: str
+    n_tokens: int
 
 
 @dataclass(frozen=True, slots=True)
 class ReasoningAdded:
-    """A piece of what the model thinks before it answers."""
+    """A piece of what the model thinks before it answers: the text of `n_tokens` tokens."""
 
     message_id: int
     text: str
+    n_tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,11 +214,11 @@ class Conversation:
         self._tell(ChatChanged(self.chat))
         return message
 
-    def _text_added(self, message_id: int, text: str) -> None:
-        self._tell(TextAdded(message_id, text))
+    def _text_added(self, message_id: int, text: str, n_tokens: int) -> None:
+        self._tell(TextAdded(message_id, text, n_tokens))
 
-    def _reasoning_added(self, message_id: int, text: str) -> None:
-        self._tell(ReasoningAdded(message_id, text))
+    def _reasoning_added(self, message_id: int, text: str, n_tokens: int) -> None:
+        self._tell(ReasoningAdded(message_id, text, n_tokens))
 
     def _prompt_progress(self, message_id: int, n_prefilled: int, n_prompt_tokens: int, n_reused: int) -> None:
         self._tell(PromptProgress(message_id, n_prefilled, n_prompt_tokens, n_reused))

@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 TIMINGS_VARIABLE = "COLIBRI_TIMINGS"
 _LOG_BYTES = 1_000_000
-_SWITCH_INTERVAL_S = 0.001  # the engine's thread must not hold the window's up
+SWITCH_INTERVAL_S = 0.001  # the engine's thread must not hold the window's up
 _END_WITHIN_S = 0.8
 _DRAFTS_EVERY_S = 2.0
 
@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     _start_logging()
     report = CrashReport(paths.log_dir() / "crash.txt")
-    sys.setswitchinterval(_SWITCH_INTERVAL_S)
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     app = _application()
     settings = SettingsFile(paths.settings_file())
     install_translation(app, settings.settings.language)

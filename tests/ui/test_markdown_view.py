@@ -7,9 +7,9 @@ from PySide6.QtCore import QEvent, QPointF, Qt
 from PySide6.QtGui import QGuiApplication, QMouseEvent, QTextCharFormat, QTextCursor
 
 from ui.chat.code_view import CodeView
-from ui.chat.document_writer import BlockProperty, is_safe_link
 from ui.chat.markdown_view import MarkdownView
 from ui.chat.prose_view import ProseView
+from ui.chat.text_styles import BlockProperty, is_safe_link
 
 ANSWER = """# Heading
 

@@ -20,6 +20,7 @@ def make(qtbot: Any, message: ShownMessage) -> MessageView:
     view = MessageView(message)
     qtbot.addWidget(view)
     view.resize(600, view.height_for(600))
+    view.place()
     view.show()
     return view
 

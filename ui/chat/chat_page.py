@@ -33,6 +33,7 @@ from ui.widgets.elided_label import ElidedLabel
 
 HEADER_HEIGHT = 48
 _RATE_AFTER_TOKENS = 4  # a rate over fewer says nothing
+_FIGURES_EVERY_S = 0.25  # nobody reads faster
 
 
 def _nothing() -> None:
@@ -57,8 +58,8 @@ class ChatPage(QWidget):
         self._conversation: Conversation | None = None
         self._forget: Callable[[], None] = _nothing
         self._editing: int | None = None
-        self._first_token_s = 0.0
-        self._n_pieces = 0
+        self._first_token_s = self._figures_at_s = 0.0
+        self._n_tokens = 0
         self._n_prompt_tokens = 0
         self._thought_ms = 0.0
         self._build()
@@ -267,17 +268,17 @@ class ChatPage(QWidget):
     def _on_event(self, event: Event) -> None:
         match event:
             case MessageAdded(message):
-                self._n_pieces = 0
+                self._n_tokens = 0
                 self.view.append(shown(message))
                 self._stack.setCurrentWidget(self.view)
             case PromptProgress(message_id, n_prefilled, n_prompt_tokens, _):
                 self.view.change(message_id, state=MessageState.READING, n_read=n_prefilled, n_to_read=n_prompt_tokens)
                 self._n_prompt_tokens = n_prompt_tokens
                 self.context_changed.emit(n_prompt_tokens)
-            case TextAdded(message_id, text):
-                self._on_text(message_id, text)
-            case ReasoningAdded(message_id, text):
-                self._on_text(message_id, reasoning=text)
+            case TextAdded(message_id, text, n_tokens):
+                self._on_text(message_id, n_tokens, text)
+            case ReasoningAdded(message_id, text, n_tokens):
+                self._on_text(message_id, n_tokens, reasoning=text)
             case MessageFinished(message):
                 before = self.view.message(message.id)
                 if before is not None:
@@ -289,13 +290,13 @@ class ChatPage(QWidget):
                 self._show_figures()
                 asyncio.get_running_loop().call_soon(self._show_busy)  # the conversation's task ends after this event
             case ThreadChanged(messages):
-                self._n_pieces = 0
+                self._n_tokens = 0
                 self.view.set_messages([shown(message) for message in messages], keep_position=True)
             case ChatChanged(_):
                 self.show_title()
                 self._show_busy()
 
-    def _on_text(self, message_id: int, text: str = "", *, reasoning: str = "") -> None:
+    def _on_text(self, message_id: int, n_tokens: int, text: str = "", *, reasoning: str = "") -> None:
         before = self.view.message(message_id)
         if before is None:
             return
@@ -309,9 +310,10 @@ class ChatPage(QWidget):
             reasoning=before.reasoning + reasoning,
             thinking_ms=self._thought_ms,
         )
-        self._n_pieces += 1
-        if self._n_pieces == 1:
-            self._first_token_s = now_s
-        elif self._n_pieces > _RATE_AFTER_TOKENS and self._n_pieces % 4 == 0:
-            self.figures_changed.emit((self._n_pieces - 1) / (now_s - self._first_token_s), 0.0)
-            self.context_changed.emit(self._n_prompt_tokens + self._n_pieces)
+        if self._n_tokens == 0:
+            self._first_token_s = self._figures_at_s = now_s
+        self._n_tokens += n_tokens
+        if self._n_tokens > _RATE_AFTER_TOKENS and now_s - self._figures_at_s >= _FIGURES_EVERY_S:
+            self._figures_at_s = now_s
+            self.figures_changed.emit((self._n_tokens - 1) / (now_s - self._first_token_s), 0.0)
+            self.context_changed.emit(self._n_prompt_tokens + self._n_tokens)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QKeyEvent, QResizeEvent, QShowEvent
+from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
 
 from ui.chat.message_view import GUTTER, MessageView
@@ -48,7 +48,8 @@ class ConversationView(QAbstractScrollArea):
         super().__init__(parent)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.viewport().setAutoFillBackground(False)
+        self.setObjectName("Conversation")
+        self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)  # nothing behind it is painted with it
         self.setAccessibleName(self.tr("Conversation"))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._rows: list[_Row] = []
@@ -249,8 +250,11 @@ class ConversationView(QAbstractScrollArea):
             if row.view is None:
                 continue
             if number in keep:
-                row.view.setGeometry(left - GUTTER, top + self._offsets[number], width + 2 * GUTTER, row.height)
-                row.view.show()
+                row.view.move(left - GUTTER, top + self._offsets[number])  # by itself: then its pixels are moved along
+                row.view.resize(width + 2 * GUTTER, row.height)
+                row.view.place()
+                if row.view.isHidden():
+                    row.view.show()
             elif not row.view.selected_text():
                 self._drop(row)
             else:
@@ -305,6 +309,9 @@ class ConversationView(QAbstractScrollArea):
 
     # -- events
 
+    def paintEvent(self, event: QPaintEvent) -> None:
+        QPainter(self.viewport()).fillRect(event.rect(), current_theme().color("surface"))
+
     def scrollContentsBy(self, _dx: int, _dy: int) -> None:
         if self._is_adjusting:
             return
@@ -333,6 +340,9 @@ class ConversationView(QAbstractScrollArea):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
+        bar = self.verticalScrollBar()
+        bar.ensurePolished()  # the style sheet takes the attribute away
+        bar.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self._relayout(self._anchor())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -1,32 +1,28 @@
-"""Writes Markdown tokens into a QTextDocument with the theme's formats."""
+"""Writes planned blocks into a QTextDocument, and changes only what differs when a block is written again."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from enum import IntEnum
-from urllib.parse import urlsplit
+from collections.abc import Callable
+from functools import cache
+from itertools import zip_longest
 
 from markdown_it.token import Token
 from PySide6.QtCore import Qt
 from PySide6.QtGui import (
     QBrush,
-    QFont,
-    QFontMetricsF,
     QTextBlockFormat,
     QTextCharFormat,
     QTextCursor,
     QTextDocument,
-    QTextFormat,
     QTextFrameFormat,
     QTextLength,
     QTextTableFormat,
 )
 
+from ui.chat.block_plan import Paragraph, Plan, Run, Table, plan_of
+from ui.chat.text_styles import ParagraphStyle, TextStyle
 from ui.theme import current_theme
 
-QUOTE_INDENT, LIST_INDENT, CODE_INDENT = 18, 26, 12
-_LINE_SPACING, _HEADING_SPACING = 1.52, 1.3  # of the font's size
-_HEADING_SIZES = {1: 21, 2: 18, 3: 16}
 _ALIGNMENTS = {
     "left": Qt.AlignmentFlag.AlignLeft,
     "center": Qt.AlignmentFlag.AlignHCenter,
@@ -34,237 +30,147 @@ _ALIGNMENTS = {
 }
 
 
-class BlockProperty(IntEnum):
-    """Marks on text blocks that the view paints behind the text."""
-
-    QUOTE_DEPTH = QTextFormat.Property.UserProperty + 1
-    RULE = QTextFormat.Property.UserProperty + 2
-    CODE = QTextFormat.Property.UserProperty + 3
-    MARKER = QTextFormat.Property.UserProperty + 4  # of a list item: its number with a dot, or "•"
-
-
-def is_safe_link(url: str) -> bool:
-    """Only web addresses are ever opened."""
-    return urlsplit(url).scheme in {"http", "https"}
-
-
-@dataclass
-class _ListLevel:
-    next_number: int | None  # None: bullets
-    item_begins: bool = False
-
-    def take_marker(self) -> str:
-        self.item_begins = False
-        if self.next_number is None:
-            return "•"
-        self.next_number += 1
-        return f"{self.next_number - 1}."
-
-
-@dataclass
 class DocumentWriter:
-    """Appends blocks to one document; call :meth:`write` once per top-level block."""
+    """Fills one document in the theme of the moment: make another one when the theme has changed."""
 
-    document: QTextDocument
-    text_size: float = 15
-    color: str = "text"  # a token of the theme
-    _lists: list[_ListLevel] = field(default_factory=list)
-    _quotes: int = 0
-    _is_empty: bool = True
-    _strong: int = 0
-    _emphasis: int = 0
-    _struck: int = 0
-    _link: str = ""
-    _heading: int = 0
-
-    def __post_init__(self) -> None:
-        theme = current_theme()
-        self.document.setDocumentMargin(0)
-        self.document.setDefaultFont(theme.font(self.text_size))
-        self._cursor = QTextCursor(self.document)
-
-    def clear(self) -> None:
-        """Empty the document."""
-        self.document.clear()
-        self._cursor = QTextCursor(self.document)
+    def __init__(self, document: QTextDocument, text_size: float = 15, color: str = "text") -> None:
+        """`color` is a token of the theme."""
+        self._document, self._text_size, self._color = document, text_size, color
+        document.setDocumentMargin(0)
+        document.setDefaultFont(current_theme().font(text_size))
         self._is_empty = True
+        self._last: list[Paragraph] | None = None  # what :meth:`rewrite` has written, if it is all there is
+        self._char_format: Callable[[TextStyle], QTextCharFormat] = cache(TextStyle.format)
+        self._block_format: Callable[..., QTextBlockFormat] = cache(ParagraphStyle.format)
 
     def write(self, tokens: list[Token]) -> None:
         """Append one top-level block."""
-        self._cursor.movePosition(QTextCursor.MoveOperation.End)
-        self._cursor.beginEditBlock()
-        index = 0
-        while index < len(tokens):
-            if tokens[index].type == "table_open":
-                end = next(i for i in range(index, len(tokens)) if tokens[i].type == "table_close")
-                self._table(tokens[index : end + 1])
-                index = end
-            else:
-                self._token(tokens[index])
-            index += 1
-        self._cursor.endEditBlock()
+        self._last = None
+        self._append(plan_of(tokens, self._text_size, self._color))
+
+    def rewrite(self, tokens: list[Token]) -> int:
+        """Write one top-level block in place of everything there is.
+
+        Returns from which position on the document differs from what it was.
+        """
+        plan = plan_of(tokens, self._text_size, self._color)
+        paragraphs = [item for item in plan if isinstance(item, Paragraph)]
+        if self._last is None or len(paragraphs) != len(plan) or not paragraphs:
+            self.clear()
+            self._append(plan)
+            changed_from = 0
+        else:
+            changed_from = self._change(self._last, paragraphs)
+        self._last = paragraphs if len(paragraphs) == len(plan) else None
+        return changed_from
 
     def write_plain(self, text: str) -> None:
         """Replace everything by text that is shown as it is."""
         self.clear()
-        for line in text.split("\n"):
-            self._begin_block(after=0)
-            self._cursor.insertText(line, self._char_format())
+        style = TextStyle(self._text_size, self._color)
+        self._append([Paragraph(ParagraphStyle(style, after=0), [Run(line, style)]) for line in text.split("\n")])
 
-    def _token(self, token: Token) -> None:
-        match token.type:
-            case "heading_open":
-                self._heading = int(token.tag[1])
-                self._begin_block(before=8, after=8)
-            case "heading_close":
-                self._heading = 0
-            case "paragraph_open":
-                self._begin_block(after=4 if token.hidden else 10)
-            case "inline":
-                self._inline(token.children or [])
-            case "bullet_list_open" | "ordered_list_open":
-                self._open_list(token)
-            case "bullet_list_close" | "ordered_list_close":
-                self._lists.pop()
-                if not self._lists:
-                    self._space_after(10)
-            case "list_item_open":
-                self._lists[-1].item_begins = True
-            case "blockquote_open":
-                self._quotes += 1
-            case "blockquote_close":
-                self._quotes -= 1
-            case "hr":
-                self._begin_block(before=6, after=12, rule=True)
-            case "fence" | "code_block":
-                self._nested_code(token.content)
-            case "html_block":
-                self._begin_block(after=10)
-                self._cursor.insertText(token.content.rstrip("\n"), self._char_format())
-            case _:
-                pass
+    def clear(self) -> None:
+        """Empty the document."""
+        self._document.clear()
+        self._is_empty, self._last = True, None
 
-    def _open_list(self, token: Token) -> None:
-        is_ordered = token.type == "ordered_list_open"
-        self._lists.append(_ListLevel(int(token.attrGet("start") or 1) if is_ordered else None))
+    def _append(self, plan: Plan) -> None:
+        cursor = self._at_end()
+        cursor.beginEditBlock()
+        for item in plan:
+            if isinstance(item, Table):
+                cursor = self._add_table(cursor, item)
+            else:
+                self._begin(cursor, item.style)
+                self._insert(cursor, item.runs)
+        cursor.endEditBlock()
 
-    def _begin_block(self, *, before: int = 0, after: int = 10, rule: bool = False, code: bool = False) -> None:
-        theme = current_theme()
-        block = QTextBlockFormat()
-        block.setTopMargin(0 if self._is_empty else theme.px(before))
-        block.setBottomMargin(theme.px(after))
-        char = self._char_format()
-        spacing = _HEADING_SPACING if self._heading else _LINE_SPACING
-        natural = QFontMetricsF(char.font()).height() / char.font().pixelSize()
-        percent = 100 * max(1.0, spacing / natural)
-        block.setLineHeight(percent, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
-        indent = theme.px(QUOTE_INDENT) * self._quotes + theme.px(LIST_INDENT) * len(self._lists)
-        block.setLeftMargin(indent + (theme.px(CODE_INDENT) if code else 0))
-        if self._quotes:
-            block.setProperty(BlockProperty.QUOTE_DEPTH, self._quotes)
-        if rule:
-            block.setProperty(BlockProperty.RULE, True)
-        if code:
-            block.setProperty(BlockProperty.CODE, True)
-        if self._lists and self._lists[-1].item_begins:
-            block.setProperty(BlockProperty.MARKER, self._lists[-1].take_marker())
+    def _change(self, old: list[Paragraph], new: list[Paragraph]) -> int:
+        """Make paragraphs into others, which often only go on. Returns the first position that is not as it was."""
+        place = position = 0
+        for before, after in zip(old, new, strict=False):
+            if before != after:
+                break
+            position += sum(length_of(run.text) for run in after.runs) + 1
+            place += 1
+        if place == len(old) == len(new):
+            return position
+        cursor = QTextCursor(self._document)
+        cursor.beginEditBlock()
+        if place < min(len(old), len(new)):
+            position = self._change_paragraph(cursor, position, old[place], new[place])
+            self._restyle(cursor, new[place].style, is_first=place == 0)
+            place += 1
+        elif place < len(old):
+            self._cut(cursor, position - 1)
+            self._restyle(cursor, new[-1].style, is_first=place == 1)  # a cut at its end may have changed it
+        else:
+            cursor.setPosition(self._end)
+        for paragraph in new[place:]:
+            self._begin(cursor, paragraph.style)
+            self._insert(cursor, paragraph.runs)
+        cursor.endEditBlock()
+        return position
+
+    def _change_paragraph(self, cursor: QTextCursor, position: int, before: Paragraph, after: Paragraph) -> int:
+        """Keep what two paragraphs have in common, drop the rest of the document, and go on from there."""
+        rest: list[Run] = []
+        is_alike = True
+        for was, is_now in zip_longest(before.runs, after.runs):
+            kept = ""
+            if is_alike and was is not None and is_now is not None and was.style == is_now.style:
+                kept = common_start(was.text, is_now.text)
+                position += length_of(kept)
+            is_alike = is_alike and was is not None and kept == was.text
+            if is_now is not None and len(kept) < len(is_now.text):
+                is_alike = False
+                rest.append(Run(is_now.text[len(kept) :], is_now.style))
+        self._cut(cursor, position)
+        self._insert(cursor, rest)
+        return position
+
+    def _restyle(self, cursor: QTextCursor, style: ParagraphStyle, *, is_first: bool) -> None:
+        block = self._block_format(style, is_first=is_first)
+        if cursor.blockFormat() != block:
+            cursor.setBlockFormat(block)
+        char = self._char_format(style.text)
+        if cursor.blockCharFormat() != char:
+            cursor.setBlockCharFormat(char)
+
+    def _cut(self, cursor: QTextCursor, position: int) -> None:
+        """Drop everything from a position on, and leave the cursor there."""
+        cursor.setPosition(position)
+        if position < self._end:
+            cursor.setPosition(self._end, QTextCursor.MoveMode.KeepAnchor)
+            cursor.removeSelectedText()
+
+    @property
+    def _end(self) -> int:
+        return self._document.characterCount() - 1
+
+    def _at_end(self) -> QTextCursor:
+        cursor = QTextCursor(self._document)
+        cursor.setPosition(self._end)  # moving there would lay everything out
+        return cursor
+
+    def _begin(self, cursor: QTextCursor, style: ParagraphStyle) -> None:
+        block = self._block_format(style, is_first=self._is_empty)
+        char = self._char_format(style.text)
         if self._is_empty:
-            self._cursor.setBlockFormat(block)
-            self._cursor.setBlockCharFormat(char)
+            cursor.setBlockFormat(block)
+            cursor.setBlockCharFormat(char)
             self._is_empty = False
         else:
-            self._cursor.insertBlock(block, char)
+            cursor.insertBlock(block, char)
 
-    def _space_after(self, margin: int) -> None:
-        block = self._cursor.blockFormat()
-        block.setBottomMargin(current_theme().px(margin))
-        self._cursor.setBlockFormat(block)
+    def _insert(self, cursor: QTextCursor, runs: list[Run]) -> None:
+        for run in runs:
+            cursor.insertText(run.text, self._char_format(run.style))
 
-    def _nested_code(self, content: str) -> None:
-        lines = content.rstrip("\n").split("\n")
-        for number, line in enumerate(lines):
-            self._begin_block(before=0, after=10 if number == len(lines) - 1 else 0, code=True)
-            self._cursor.insertText(line, self._code_format(inline=False))
-
-    def _char_format(self) -> QTextCharFormat:
+    def _add_table(self, cursor: QTextCursor, table: Table) -> QTextCursor:
+        """Returns a cursor behind the table."""
         theme = current_theme()
-        char = QTextCharFormat()
-        size = _HEADING_SIZES.get(self._heading, self.text_size)
-        is_strong = self._strong > 0 or self._heading > 0
-        char.setFont(theme.font(size, QFont.Weight.DemiBold if is_strong else QFont.Weight.Normal))
-        char.setFontItalic(self._emphasis > 0)
-        char.setFontStrikeOut(self._struck > 0)
-        char.setForeground(QBrush(theme.color("text_muted" if self._quotes else self.color)))
-        if self._link:
-            char.setForeground(QBrush(theme.color("link")))
-            char.setToolTip(self._link)
-            if is_safe_link(self._link):
-                char.setAnchor(True)
-                char.setAnchorHref(self._link)
-                char.setFontUnderline(True)
-        return char
-
-    def _code_format(self, *, inline: bool) -> QTextCharFormat:
-        theme = current_theme()
-        char = QTextCharFormat()
-        char.setFont(theme.code_font(_HEADING_SIZES.get(self._heading, self.text_size) * 0.88))
-        char.setForeground(QBrush(theme.color("code_text")))
-        if inline:
-            char.setBackground(QBrush(theme.color("code_inline")))
-        if self._link and is_safe_link(self._link):
-            char.setAnchor(True)
-            char.setAnchorHref(self._link)
-        return char
-
-    def _inline(self, children: list[Token]) -> None:
-        for token in children:
-            match token.type:
-                case "text" | "html_inline":
-                    self._cursor.insertText(token.content, self._char_format())
-                case "code_inline":
-                    self._cursor.insertText(f"\u2009{token.content}\u2009", self._code_format(inline=True))
-                case "softbreak" | "hardbreak":
-                    self._cursor.insertText("\u2028", self._char_format())
-                case "strong_open":
-                    self._strong += 1
-                case "strong_close":
-                    self._strong -= 1
-                case "em_open":
-                    self._emphasis += 1
-                case "em_close":
-                    self._emphasis -= 1
-                case "s_open":
-                    self._struck += 1
-                case "s_close":
-                    self._struck -= 1
-                case "link_open":
-                    self._link = str(token.attrGet("href") or "")
-                case "link_close":
-                    self._link = ""
-                case "image":
-                    self._image(token)
-                case _:
-                    pass
-
-    def _image(self, token: Token) -> None:
-        """Nothing is fetched from the net: a picture is shown as a link to it."""
-        self._link = str(token.attrGet("src") or "")
-        self._cursor.insertText(token.content or self._link, self._char_format())
-        self._link = ""
-
-    def _table(self, tokens: list[Token]) -> None:
-        theme = current_theme()
-        rows: list[list[tuple[Token, str]]] = []
-        for token in tokens:
-            if token.type == "tr_open":
-                rows.append([])
-            elif token.type in {"th_open", "td_open"}:
-                style = str(token.attrGet("style") or "")
-                align = style.removeprefix("text-align:")
-            elif token.type == "inline":
-                rows[-1].append((token, align))
-        if not rows or not rows[0]:
-            return
         table_format = QTextTableFormat()
         table_format.setBorder(1)
         table_format.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
@@ -274,27 +180,38 @@ class DocumentWriter:
         table_format.setCellSpacing(0)
         table_format.setHeaderRowCount(1)
         table_format.setBottomMargin(0)
-        n_columns = max(len(row) for row in rows)
+        n_columns = max(len(row) for row in table.rows)
         table_format.setColumnWidthConstraints([QTextLength(QTextLength.Type.VariableLength, 0)] * n_columns)
-        table = self._cursor.insertTable(len(rows), n_columns, table_format)
-        for row_index, row in enumerate(rows):
-            for column, (token, align) in enumerate(row):
-                cell = table.cellAt(row_index, column)
+        written = cursor.insertTable(len(table.rows), n_columns, table_format)
+        for row_index, row in enumerate(table.rows):
+            for column, content in enumerate(row):
+                cell = written.cellAt(row_index, column)
                 cell_format = cell.format()
                 if row_index == 0:
                     cell_format.setBackground(QBrush(theme.color("code_header")))
                 cell.setFormat(cell_format)
-                self._cursor = cell.firstCursorPosition()
                 block = QTextBlockFormat()
-                block.setAlignment(_ALIGNMENTS.get(align, _ALIGNMENTS["left"]))
+                block.setAlignment(_ALIGNMENTS.get(content.align, _ALIGNMENTS["left"]))
                 block.setLineHeight(100, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
-                self._cursor.setBlockFormat(block)
-                self._strong = int(row_index == 0)
-                self._inline(token.children or [])
-                self._strong = 0
-        self._cursor = QTextCursor(self.document)
-        self._cursor.movePosition(QTextCursor.MoveOperation.End)
+                inside = cell.firstCursorPosition()
+                inside.setBlockFormat(block)
+                self._insert(inside, content.runs)
+        after = self._at_end()
         last = QTextBlockFormat()
         last.setLineHeight(1, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
-        self._cursor.setBlockFormat(last)
+        after.setBlockFormat(last)
         self._is_empty = False
+        return after
+
+
+def length_of(text: str) -> int:
+    """In a document's positions, which count UTF-16 units."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
+
+
+def common_start(first: str, second: str) -> str:
+    """The characters with which both begin."""
+    if second.startswith(first):
+        return first
+    ends = (place for place, (one, other) in enumerate(zip(first, second, strict=False)) if one != other)
+    return first[: next(ends, min(len(first), len(second)))]

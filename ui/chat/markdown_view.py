@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from markdown_it.token import Token
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
@@ -37,6 +38,7 @@ class MarkdownView(QWidget):
 
     def __init__(self, parent: QWidget | None = None, text_size: float = 15, *, color: str = "text") -> None:
         super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_StaticContents)  # grows without being painted anew
         self._text_size, self._color = text_size, color
         self._stream = MarkdownStream()
         self._segments: list[ProseView | CodeView] = []
@@ -139,7 +141,7 @@ class MarkdownView(QWidget):
         return view
 
     def _new_prose(self) -> ProseView:
-        view = ProseView(self, self._text_size, color=self._color)
+        view = ProseView(self, self._text_size, color=self._color, ground="surface")
         self.selection.add(view)
         view.show()
         return view

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QRect, QRectF, Qt, Signal
-from PySide6.QtGui import QAction, QContextMenuEvent, QEnterEvent, QFocusEvent, QGuiApplication, QPainter, QPaintEvent
+from PySide6.QtGui import (
+    QAction,
+    QContextMenuEvent,
+    QEnterEvent,
+    QFocusEvent,
+    QGuiApplication,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import QMenu, QWidget
 
 from ui.chat.action_row import ActionRow
@@ -31,6 +40,8 @@ class MessageView(QWidget):
 
     def __init__(self, message: ShownMessage, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)  # it is moved and grows without being painted anew
+        self.setAttribute(Qt.WidgetAttribute.WA_StaticContents)
         self._message = message
         self._is_last = False
         self._text: MarkdownView | ProseView
@@ -45,6 +56,7 @@ class MessageView(QWidget):
         self._error: ErrorBox | None = None
         self._actions: ActionRow | None = None  # made when it is first seen: it costs as much as all the rest
         self._actions_place = QRect()
+        self._places: list[tuple[QWidget, QRect]] = []
         self._bubble = QRectF()
         self._written: tuple[str, bool] | None = None
         self.set_message(message)
@@ -200,17 +212,33 @@ class MessageView(QWidget):
         menu.popup(event.globalPos())
 
     def height_for(self, width: int) -> int:
-        """Lay the parts out for a text column of ``width``, inside two gutters, and return the height they take."""
+        """Plan the parts for a text column of ``width``, inside two gutters, and return the height they take.
+
+        :meth:`place` puts them there: when a message that grows is moved first, its pixels are moved along.
+        """
         theme = current_theme()
-        y = self._place_bubble(width) if self._message.is_user else self._place_answer(width)
+        self._places = []
+        y = self._plan_bubble(width) if self._message.is_user else self._plan_answer(width)
         actions_height = theme.px(_ACTIONS_HEIGHT)
         self._actions_place = QRect(0, y, width + 2 * GUTTER, actions_height)
-        if self._actions is not None:
-            self._actions.setGeometry(self._actions_place)
         gap = _GAP_BELOW_USER if self._message.is_user else _GAP_BELOW_ANSWER
         return y + actions_height + theme.px(gap)
 
-    def _place_bubble(self, width: int) -> int:
+    def place(self) -> None:
+        """Put the parts where :meth:`height_for` has planned them."""
+        for part, where in self._places:
+            if part.geometry() != where:
+                part.setGeometry(where)
+        if isinstance(self._text, MarkdownView) and self._message.text:
+            self._text.place(self._text.width())
+        if self._actions is not None:
+            self._actions.setGeometry(self._actions_place)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.place()
+
+    def _plan_bubble(self, width: int) -> int:
         theme = current_theme()
         padding_x, padding_y = theme.px(_BUBBLE_PADDING_X), theme.px(_BUBBLE_PADDING_Y)
         widest = round(width * _BUBBLE_SHARE) - 2 * padding_x
@@ -218,30 +246,31 @@ class MessageView(QWidget):
         text_width = min(widest, text.natural_width()) if isinstance(text, ProseView) else widest
         height = self._text.height_for(text_width)
         x = GUTTER + width - text_width - padding_x
-        self._text.setGeometry(x, padding_y, text_width, height)
-        self._bubble = QRectF(x - padding_x, 0, text_width + 2 * padding_x, height + 2 * padding_y)
-        return round(self._bubble.height())
+        self._places.append((self._text, QRect(x, padding_y, text_width, height)))
+        bubble = QRectF(x - padding_x, 0, text_width + 2 * padding_x, height + 2 * padding_y)
+        if bubble != self._bubble:
+            self._bubble = bubble
+            self.update()
+        return round(bubble.height())
 
-    def _place_answer(self, width: int) -> int:
+    def _plan_answer(self, width: int) -> int:
         theme = current_theme()
         y = 0
         if self._reasoning is not None:
             y = self._reasoning.height_for(width, GUTTER)
-            self._reasoning.setGeometry(0, 0, GUTTER + width, y)
+            self._places.append((self._reasoning, QRect(0, 0, GUTTER + width, y)))
         if self._message.text:
             height = self._text.height_for(width)
-            self._text.setGeometry(GUTTER, y, width, height)
-            if isinstance(self._text, MarkdownView):
-                self._text.place(width)
+            self._places.append((self._text, QRect(GUTTER, y, width, height)))
             y += height
         if self._progress is not None and not self._progress.isHidden():
             height = theme.px(_PROGRESS_HEIGHT)
-            self._progress.setGeometry(GUTTER, y, width, height)
+            self._places.append((self._progress, QRect(GUTTER, y, width, height)))
             y += height
         if self._error is not None and not self._error.isHidden():
             layout = self._error.layout()
             height = max(layout.heightForWidth(width), layout.minimumSize().height()) if layout else 0
-            self._error.setGeometry(GUTTER, y, width, height)
+            self._places.append((self._error, QRect(GUTTER, y, width, height)))
             y += height + theme.px(4)
         return y
 
@@ -257,10 +286,11 @@ class MessageView(QWidget):
             self._error.restyle()
         self.update()
 
-    def paintEvent(self, _event: QPaintEvent) -> None:
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme = current_theme()
+        painter = QPainter(self)
+        painter.fillRect(event.rect(), theme.color("surface"))
         if self._message.is_user:
-            theme = current_theme()
-            painter = QPainter(self)
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(theme.color("bubble"))

@@ -21,7 +21,8 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QTextEdit, QWidget
 
-from ui.chat.document_writer import CODE_INDENT, QUOTE_INDENT, BlockProperty, DocumentWriter, is_safe_link
+from ui.chat.document_writer import DocumentWriter
+from ui.chat.text_styles import CODE_INDENT, QUOTE_INDENT, BlockProperty, is_safe_link
 from ui.theme import current_theme
 
 _LONG_LINE = 400  # characters: wider than any bubble
@@ -106,9 +107,16 @@ class StaticTextEdit(QTextEdit):
 class ProseView(StaticTextEdit):
     """Blocks are appended with :meth:`add_block`; what was appended is never written again."""
 
-    def __init__(self, parent: QWidget | None = None, text_size: float = 15, *, color: str = "text") -> None:
+    def __init__(
+        self, parent: QWidget | None = None, text_size: float = 15, *, color: str = "text", ground: str = ""
+    ) -> None:
+        """`ground`: the token of the colour behind the text; "": whatever the widgets behind it paint."""
         super().__init__(parent)
-        self._text_size, self._color = text_size, color
+        self._text_size, self._color, self._ground = text_size, color, ground
+        if ground:
+            self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+            self.viewport().setAttribute(Qt.WidgetAttribute.WA_StaticContents)  # grows without being painted anew
+            self.setAttribute(Qt.WidgetAttribute.WA_StaticContents)
         self._writer = DocumentWriter(self.document(), text_size, color)
         self.setAccessibleName(self.tr("Message text"))
         self._pressed_link = ""
@@ -119,9 +127,18 @@ class ProseView(StaticTextEdit):
         self._writer.write(block)
 
     def set_block(self, block: list[Token]) -> None:
-        """Write one block in place of everything there is."""
-        self._writer.clear()
-        self._writer.write(block)
+        """Write one block in place of everything there is; only the lines that change are painted anew."""
+        layout = self.document().documentLayout()
+        layout.blockSignals(True)  # it would have everything painted
+        changed_from = min(self._writer.rewrite(block), self.end)
+        self.document().size()  # lays out what was changed
+        layout.blockSignals(False)
+        place = self.document().findBlock(changed_from)
+        top = layout.blockBoundingRect(place).top()
+        line = place.layout().lineForTextPosition(changed_from - place.position())
+        if line.isValid():
+            top = place.layout().position().y() + line.y() - line.height()
+        self.viewport().update(0, math.floor(top), self.viewport().width(), self.height())
 
     def set_plain_text(self, text: str) -> None:
         """Show text as it is, without reading Markdown in it."""
@@ -155,22 +172,24 @@ class ProseView(StaticTextEdit):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self.viewport())
+        if self._ground:
+            painter.fillRect(event.rect(), current_theme().color(self._ground))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         self._paint_marks(painter, event.rect().top(), event.rect().bottom())
         painter.end()
         super().paintEvent(event)
 
     def _paint_marks(self, painter: QPainter, top: int, bottom: int) -> None:
-        layout = self.document().documentLayout()
-        block = self.document().begin()
+        document, layout = self.document(), self.document().documentLayout()
+        block = document.findBlock(layout.hitTest(QPointF(0, top), Qt.HitTestAccuracy.FuzzyHit))
+        if block.previous().isValid():
+            block = block.previous()  # its mark may reach down to here
         while block.isValid():
-            block_format = block.blockFormat()
-            if block_format.propertyCount():
+            if block.blockFormat().propertyCount():
                 rect = layout.blockBoundingRect(block)
                 if rect.top() > bottom:
                     break
-                if rect.bottom() >= top - rect.height():
-                    self._paint_mark(painter, block, rect)
+                self._paint_mark(painter, block, rect)
             block = block.next()
 
     def _paint_mark(self, painter: QPainter, block: QTextBlock, rect: QRectF) -> None:
