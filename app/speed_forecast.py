@@ -20,8 +20,9 @@ logger = logging.getLogger(__name__)
 _FILE = "memory-speed.json"
 _MEASURED_BYTES = 256 << 20
 _REACHED = 0.85  # of the memory's speed, by our kernels
-_TOKEN_S = 0.5e-3  # sampling, and what a step costs besides
-_LAYER_S = 10e-6  # barriers, norms, attention to a short text
+_TOKEN_S = 0.2e-3  # sampling, and what a step costs besides
+_LAYER_S = 30e-6  # barriers, norms, attention to a short text: of tiny models with 2 and with 32 layers
+_MOST = 300.0  # nobody sees more, and what a window costs besides is not counted here
 _EXPERTS, _EMBEDDING, _OUTPUT = "_exps.", "token_embd.weight", "output.weight"
 
 
@@ -47,10 +48,15 @@ def active_bytes(tensors: Iterable[Weights], n_experts: int | None, top_k: int |
 
 
 def forecast(n_active_bytes: float, n_layers: int, memory_bytes_per_second: float) -> float:
-    """Tokens per second, rounded to two digits: it is no measurement."""
+    """Tokens per second, at most 300, rounded to two digits: it is no measurement."""
     seconds = n_active_bytes / (_REACHED * memory_bytes_per_second) + _LAYER_S * n_layers + _TOKEN_S
     rate = 1 / seconds
-    return float(f"{rate:.2g}") if math.isfinite(rate) else 0.0
+    return min(float(f"{rate:.2g}"), _MOST) if math.isfinite(rate) else 0.0
+
+
+def is_most(tokens_per_second: float) -> bool:
+    """Whether a forecast only says that the model is fast: as much as that, or more."""
+    return tokens_per_second >= _MOST
 
 
 def forecast_of(plan: ConversionPlan, memory_bytes_per_second: float) -> float:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app import paths
-from app.speed_forecast import Weights, active_bytes, forecast, memory_speed
+from app.speed_forecast import Weights, active_bytes, forecast, is_most, memory_speed
 
 DENSE = [Weights("token_embd.weight", 30), Weights("blk.0.ffn_up.weight", 100), Weights("output.weight", 20)]
 
@@ -27,7 +27,15 @@ def test_of_experts_only_the_chosen_ones_are_read() -> None:
 def test_half_the_bytes_are_nearly_twice_as_fast_and_the_figure_has_two_digits() -> None:
     slow, fast = forecast(2e9, 30, 20e9), forecast(1e9, 30, 20e9)
     assert slow == 8.4 and fast == 17
-    assert forecast(1.0, 0, 20e9) == 2000  # sampling alone takes half a millisecond
+
+
+def test_every_layer_costs_time_however_small_the_model_is() -> None:
+    assert forecast(20e6, 200, 20e9) == pytest.approx(1 / (20e6 / 17e9 + 200 * 30e-6 + 0.2e-3), rel=0.05)
+
+
+def test_a_forecast_says_at_most_that_a_model_is_fast() -> None:
+    assert forecast(1.0, 1, 20e9) == forecast(1e6, 2, 20e9) == 300
+    assert is_most(300) and not is_most(290)
 
 
 def test_memory_is_measured_once_for_a_processor_and_number_of_threads(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
+from app.speed_forecast import is_most
 from ui import format as fmt
 from ui.theme import current_theme, themed_icon
 from ui.widgets.elided_label import ElidedLabel
@@ -101,10 +102,14 @@ class TypeCard(QPushButton):
         if fit.fits:
             text = self.tr("Runs in {needed} of memory").format(needed=needed)
             if outlook.tokens_per_second:
-                text += "  ·  " + self.tr("about {rate}").format(rate=fmt.rough_rate(outlook.tokens_per_second))
+                text += "  ·  " + self._speed(outlook.tokens_per_second)
             return text, "small"
         text = self.tr("Needs {needed} of memory, {available} are free")
         return text.format(needed=needed, available=fmt.size(fit.available_bytes)), "small-warning"
+
+    def _speed(self, tokens_per_second: float) -> str:
+        text = self.tr("{rate} or more") if is_most(tokens_per_second) else self.tr("about {rate}")
+        return text.format(rate=fmt.rough_rate(tokens_per_second))
 
 
 class TypeChoice(QWidget):
