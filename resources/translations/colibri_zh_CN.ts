@@ -293,24 +293,8 @@
             <translation>选择文本</translation>
         </message>
         <message>
-            <source>Texts (*.txt *.md)</source>
-            <translation>文本 (*.txt *.md)</translation>
-        </message>
-        <message>
-            <source>Save the model as</source>
-            <translation>将模型另存为</translation>
-        </message>
-        <message>
-            <source>Reading {name}…</source>
-            <translation>正在读取 {name}…</translation>
-        </message>
-        <message>
             <source>Carving {name}</source>
             <translation>正在切分 {name}</translation>
-        </message>
-        <message>
-            <source>Nothing was left behind.</source>
-            <translation>没有留下任何文件。</translation>
         </message>
         <message>
             <source>Chat with it, and watch in the panel “Experts” which of them it calls.</source>
@@ -1973,20 +1957,8 @@
             <translation>正在转换 {name}</translation>
         </message>
         <message>
-            <source>Models (*.gguf)</source>
-            <translation>模型 (*.gguf)</translation>
-        </message>
-        <message>
             <source>Plan</source>
             <translation>计划</translation>
-        </message>
-        <message>
-            <source>Reading {name}…</source>
-            <translation>正在读取 {name}…</translation>
-        </message>
-        <message>
-            <source>Save the model as</source>
-            <translation>将模型另存为</translation>
         </message>
         <message>
             <source>Verify</source>
@@ -2023,14 +1995,6 @@
         <message>
             <source>Choose a text for calibration</source>
             <translation>选择用于校准的文本</translation>
-        </message>
-        <message>
-            <source>Texts (*.txt *.md)</source>
-            <translation>文本 (*.txt *.md)</translation>
-        </message>
-        <message>
-            <source>Nothing was left behind.</source>
-            <translation>没有留下任何文件。</translation>
         </message>
         <message>
             <source>It could not be compared with its source: {reason}</source>
@@ -2493,6 +2457,10 @@
         <message>
             <source>about {rate}</source>
             <translation>约 {rate}</translation>
+        </message>
+        <message>
+            <source>{rate} or more</source>
+            <translation>{rate} 以上</translation>
         </message>
     </context>
     <context>
@@ -3374,6 +3342,33 @@ The file can only be deleted for good.</source>
         <message>
             <source>The stronger a cell&apos;s colour, the more calls of the chosen tokens its expert served. Choose a second answer, or the same one with other words, to compare two topics.</source>
             <translation>单元格颜色越强，该专家处理所选词元的次数越多。选择第二个回答，或同一回答的其他词，即可比较两个话题。</translation>
+        </message>
+    </context>
+    <context>
+        <name>WizardPage</name>
+        <message>
+            <source>Reading {name}…</source>
+            <translation>正在读取 {name}…</translation>
+        </message>
+        <message>
+            <source>Nothing was left behind.</source>
+            <translation>没有留下任何文件。</translation>
+        </message>
+        <message>
+            <source>Save the model as</source>
+            <translation>将模型另存为</translation>
+        </message>
+        <message>
+            <source>Models (*.gguf)</source>
+            <translation>模型 (*.gguf)</translation>
+        </message>
+        <message>
+            <source>Texts (*.txt *.md)</source>
+            <translation>文本 (*.txt *.md)</translation>
+        </message>
+        <message>
+            <source>All files (*)</source>
+            <translation>所有文件 (*)</translation>
         </message>
     </context>
 </TS>

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QAbstractButton, QLineEdit, QWidget
+from PySide6.QtWidgets import QAbstractButton, QLineEdit
 
 from app import carving_request, paths
 from app.carving_request import CarvingRequest
@@ -18,6 +18,7 @@ from engine.gguf import GGUFReader
 from tests.support.dense_model import write_dense_model
 from tests.support.qt_loop import Run
 from tests.support.waiting import until
+from tests.ui.wizards import opened, shown
 from ui.carve.carve_page import CarvePage
 from ui.carve.carving_task import CarvingTask
 from ui.carve.loss_table import LossTable
@@ -36,18 +37,7 @@ def page(qtbot: Any, colibri_home: Path, dense: Path) -> CarvePage:
     mixture = colibri_home / "mixture.gguf"
     shutil.copy(FIXTURES / "qwen3_moe-Q4_K_M.gguf", mixture)
     entries = [describe(mixture), describe(dense)]
-    page = CarvePage(CarvingTask(), lambda: entries)
-    qtbot.addWidget(page)
-    page.resize(700, 800)
-    with qtbot.waitExposed(page):
-        page.show()
-    return page
-
-
-def shown(page: CarvePage) -> QWidget:
-    views = [view for view in page.views if view.isVisible()]
-    assert len(views) == 1
-    return views[0]
+    return opened(CarvePage(CarvingTask(), lambda: entries), qtbot)
 
 
 async def planned(page: CarvePage, source: Path) -> None:

@@ -27,6 +27,7 @@ from engine.gguf import GGUFReader
 from tests.support.checkpoints import checkpoint_case
 from tests.support.qt_loop import Run
 from tests.support.waiting import until
+from tests.ui.wizards import opened, shown
 from ui.convert.conversion_task import ConversionTask
 from ui.convert.convert_page import ConvertPage
 from ui.convert.drop_zone import dropped_path
@@ -43,12 +44,7 @@ def checkpoint(tmp_path: Path, colibri_home: Path) -> Path:
 
 @pytest.fixture
 def page(qtbot: Any, colibri_home: Path) -> ConvertPage:
-    page = ConvertPage(ConversionTask(lambda: EngineConfig(context_length=256, threads=1)))
-    qtbot.addWidget(page)
-    page.resize(700, 800)
-    with qtbot.waitExposed(page):
-        page.show()
-    return page
+    return opened(ConvertPage(ConversionTask(lambda: EngineConfig(context_length=256, threads=1))), qtbot)
 
 
 def without_extras(page: ConvertPage) -> None:
@@ -70,12 +66,6 @@ def drop(widget: QWidget, *paths: Path) -> None:
     data.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
     action, button = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton
     widget.dropEvent(QDropEvent(QPointF(5, 5), action, data, button, Qt.KeyboardModifier.NoModifier))
-
-
-def shown(page: ConvertPage) -> QWidget:
-    views = [view for view in page.views if view.isVisible()]
-    assert len(views) == 1
-    return views[0]
 
 
 def test_from_a_dropped_folder_to_a_chat_with_two_clicks(

@@ -23,21 +23,19 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-class CarvingTask(LongTask):
+class CarvingTask(LongTask[CarvingRequest]):
     """Measures every number of experts, then waits for a decision, unless the request has made it already."""
 
     def __init__(self) -> None:
         super().__init__()
         self.candidates: list[Candidate] | None = None
         self.model: DenseModel | None = None
-        self.request: CarvingRequest | None = None
         self.trial: Trial | None = None
         self.top_k: int | None = None
         self.result: Path | None = None
 
     @property
     def name(self) -> str:
-        """What is carved, for people."""
         if self.request is not None and self.request.name:
             return self.request.name
         if self.model is not None:
@@ -45,9 +43,8 @@ class CarvingTask(LongTask):
         return self.source.stem if self.source is not None else ""
 
     @property
-    def is_busy(self) -> bool:
-        """Whether a carving is under way, or measured and not decided: another one would take its place."""
-        return self.stage in {Stage.RUN, Stage.DECIDE}
+    def has_plan(self) -> bool:
+        return self.model is not None
 
     # What pages ask for.
 
@@ -56,7 +53,6 @@ class CarvingTask(LongTask):
         return asyncio.get_running_loop().create_task(self._look_for(list(entries)))
 
     def choose(self, source: Path) -> None:
-        """Look at a model; ignored while another one is under way."""
         if self.is_busy:
             return
         self._forget()
@@ -72,11 +68,6 @@ class CarvingTask(LongTask):
             self._in_background(carving_request.discard, self.trial.request)
         self._forget()
         self._set(Stage.CHOOSE)
-
-    def back_to_plan(self) -> None:
-        """To the plan, as it was."""
-        if self.model is not None and not self.is_running:
-            self._set(Stage.PLAN)
 
     def start(self, request: CarvingRequest) -> None:
         """Carve and measure; a request with `top_k` is kept without asking."""
@@ -96,13 +87,6 @@ class CarvingTask(LongTask):
         if self.stage is Stage.DECIDE and self.trial is not None:
             job = self._start_job(self.tr("Carving {name}").format(name=self.name))
             self._begin(Stage.RUN, partial(self._keep, self.trial, top_k, job))
-
-    def retry(self) -> None:
-        """Do again what failed or was cancelled."""
-        if self.request is not None:
-            self.start(self.request)
-        elif self.source is not None:
-            self.choose(self.source)
 
     # In the background.
 

@@ -19,12 +19,13 @@ from ui.widgets.elided_label import ElidedLabel
 from ui.widgets.fact_grid import FactGrid
 from ui.widgets.notice import InlineNotice
 from ui.widgets.number_field import IntegerField
+from ui.wizard.shell import StageView
 from ui.wizard.target_row import TargetRow
 
 _COPIES = 2  # while the table is written into the file
 
 
-class CutView(QWidget):
+class CutView(StageView):
     """Everything has an answer already: one click starts. `start` and `back` are for the page's foot."""
 
     started = Signal(object)  # CarvingRequest
@@ -54,14 +55,14 @@ class CutView(QWidget):
         self.experts = ComboBox(self)
         self.experts.currentIndexChanged.connect(lambda _index: self._on_experts())
         self.shared = IntegerField(1, 1, 1, self)
-        self.shared.valueChanged.connect(lambda _value: self._refresh())
+        self.shared.valueChanged.connect(lambda _value: self._show_plan())
         self.whole = IntegerField(0, 1, 0, self)
-        self.whole.valueChanged.connect(lambda _value: self._refresh())
+        self.whole.valueChanged.connect(lambda _value: self._show_plan())
         self.text = QLineEdit(self)
         self.text.setPlaceholderText(self.tr("English, Chinese and code that come with Colibri"))
-        self.text.textChanged.connect(lambda _text: self._refresh())
+        self.text.textChanged.connect(lambda _text: self._show_plan())
         self.target = TargetRow(self)
-        self.target.changed.connect(self._refresh)
+        self.target.changed.connect(self._show_plan)
         self.notice = InlineNotice(self)
         self.start = QPushButton(self.tr("Cut and measure"), self)
         self.start.setProperty("kind", "primary")
@@ -132,11 +133,11 @@ class CutView(QWidget):
         label.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
         return label, box
 
-    def show_model(self) -> None:
+    def refresh(self) -> None:
         """Another model, or the same one again."""
         model = self._task.model
         if model is None or (self._base is not None and self._base.source == str(model.path)):
-            self._refresh()
+            self._show_plan()
             return
         self._name.setText(model.name)
         self._path.setText(str(model.path))
@@ -161,7 +162,7 @@ class CutView(QWidget):
         self.target.is_own = False
         self.target.propose(Path(base.target))
         self._base = base
-        self._refresh()
+        self._show_plan()
 
     def set_text(self, path: str) -> None:
         self.text.setText(path)
@@ -185,9 +186,9 @@ class CutView(QWidget):
             n_experts = int(self.experts.currentText())
             self.shared.setRange(1, n_experts - 2)
             self.shared.setValue(max(1, n_experts // 4))
-            self._refresh()
+            self._show_plan()
 
-    def _refresh(self) -> None:
+    def _show_plan(self) -> None:
         request, model = self.request(), self._task.model
         if request is None or model is None:
             return

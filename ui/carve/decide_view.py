@@ -9,9 +9,10 @@ from ui import format as fmt
 from ui.carve.carving_task import CarvingTask
 from ui.carve.loss_table import LossTable
 from ui.widgets.notice import InlineNotice
+from ui.wizard.shell import StageView
 
 
-class DecideView(QWidget):
+class DecideView(StageView):
     """All experts are chosen at first: that loses nothing. `keep` and `discard` are for the page's foot."""
 
     decided = Signal(int)

@@ -10,7 +10,9 @@ from PySide6.QtWidgets import QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWi
 
 from app.carving_request import CarvingRequest
 from ui import format as fmt
+from ui.carve.carving_task import CarvingTask
 from ui.theme import current_theme, themed_icon
+from ui.wizard.shell import StageView
 from ui.wizard.unfinished_card import UnfinishedCard
 
 if TYPE_CHECKING:
@@ -19,14 +21,15 @@ if TYPE_CHECKING:
 _MOST_SHOWN = 20
 
 
-class DenseView(QWidget):
+class DenseView(StageView):
     """Lists the library's dense models; any other file can be looked at too."""
 
     chosen = Signal(object)  # Path
     file_requested = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, task: CarvingTask, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._task = task
         self.unfinished = UnfinishedCard(self.tr("A carving was interrupted"), self)
         title = QLabel(self.tr("Make a model with experts of one without"), self)
         title.setProperty("tone", "hero-small")
@@ -69,8 +72,9 @@ class DenseView(QWidget):
         text = "" if request is None else f"{request.name or request.source}  →  {Path(request.target).name}"
         self.unfinished.show_request(request, text)
 
-    def show_candidates(self, candidates: list[Candidate] | None) -> None:
-        """None: they are still being looked for."""
+    def refresh(self) -> None:
+        """Show which models can be carved, as far as they have been looked through."""
+        candidates = self._task.candidates
         for old in self._buttons:
             self._list.removeWidget(old)
             old.hide()

@@ -11,12 +11,13 @@ from app.model_places import checkpoint_name
 from app.unfinished import ConversionRequest
 from ui.convert.drop_zone import DropZone
 from ui.theme import current_theme, themed_icon
+from ui.wizard.shell import StageView
 from ui.wizard.unfinished_card import UnfinishedCard
 
 _MOST_SHOWN = 12
 
 
-class ChooseView(QWidget):
+class ChooseView(StageView):
     """Asks for a checkpoint or a file; what it is, is found out later."""
 
     chosen = Signal(object)  # Path
@@ -80,6 +81,10 @@ class ChooseView(QWidget):
             self._found.addWidget(button)
         self._found_title.setVisible(bool(self._buttons))
         self._restyle()
+
+    def focus(self) -> None:
+        """Put the keyboard on the button that asks for a folder."""
+        self.drop_zone.folder_button.setFocus(Qt.FocusReason.OtherFocusReason)
 
     @property
     def found(self) -> list[QPushButton]:

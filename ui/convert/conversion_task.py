@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-class ConversionTask(LongTask):
+class ConversionTask(LongTask[ConversionRequest]):
     """A checkpoint, or a GGUF file of another type, becomes a model file."""
 
     outlooks_changed = Signal()  # more is known of the kinds of file
@@ -38,39 +38,33 @@ class ConversionTask(LongTask):
         self.kinds: tuple[FileType, ...] = ()
         self.examination: Examination | None = None
         self.outlooks: dict[str, Outlook] = {}
-        self.request: ConversionRequest | None = None
         self.result: Outcome | None = None
 
     @property
     def name(self) -> str:
-        """What is converted, for people."""
         return checkpoint_name(self.source.absolute()) if self.source is not None else ""
+
+    @property
+    def has_plan(self) -> bool:
+        return self.examination is not None
 
     # What the page asks for.
 
     def choose(self, source: Path) -> None:
-        """Look at a checkpoint or a file; ignored while a conversion runs."""
-        if self.is_running:
+        if self.is_busy:
             return
         self._forget()
         self.source = source
         self._begin(Stage.EXAMINE, partial(self._examine, source))
 
     def back(self) -> None:
-        """To the choice of a checkpoint."""
         if not self.is_running:
             self._stop()
             self._forget()
             self._set(Stage.CHOOSE)
 
-    def back_to_plan(self) -> None:
-        """To the plan, as it was."""
-        if self.examination is not None and not self.is_running:
-            self._set(Stage.PLAN)
-
     def start(self, request: ConversionRequest) -> None:
-        """Convert."""
-        if self.is_running:
+        if self.is_busy:
             return
         self.source = Path(request.source)
         self.request = request
@@ -81,13 +75,6 @@ class ConversionTask(LongTask):
         except OSError as error:  # then it can be done, but not be taken up again
             log.warning("the conversion could not be written down: %s", error)
         self._begin(Stage.RUN, partial(self._run, request, job))
-
-    def retry(self) -> None:
-        """Do again what failed or was cancelled."""
-        if self.request is not None:
-            self.start(self.request)
-        elif self.source is not None:
-            self.choose(self.source)
 
     # In the background.
 

@@ -18,13 +18,14 @@ from ui.convert.type_choice import TypeChoice
 from ui.widgets.elided_label import ElidedLabel
 from ui.widgets.fact_grid import FactGrid
 from ui.widgets.notice import InlineNotice
+from ui.wizard.shell import StageView
 from ui.wizard.target_row import TargetRow
 
 if TYPE_CHECKING:
     from app.conversion_plan import Examination
 
 
-class PlanView(QWidget):
+class PlanView(StageView):
     """Everything has an answer already: one click starts. `start` and `back` are for the page's foot."""
 
     started = Signal(object)  # ConversionRequest

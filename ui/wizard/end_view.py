@@ -14,9 +14,10 @@ from ui.widgets.elided_label import ElidedLabel
 from ui.widgets.fact_grid import FactGrid
 from ui.widgets.notice import InlineNotice
 from ui.wizard.advice import Adviser
+from ui.wizard.shell import StageView
 
 
-class EndView(QWidget):
+class EndView(StageView):
     """One of three faces of the same page."""
 
     chat_requested = Signal(object)  # Path

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Coroutine
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
@@ -18,6 +18,18 @@ from engine.errors import ColibriError
 log = logging.getLogger(__name__)
 
 Work = Callable[[], Coroutine[Any, Any, None]]
+
+
+class Request(Protocol):
+    """What is asked for: the file that is read, and the one that is made."""
+
+    @property
+    def source(self) -> str: ...
+    @property
+    def target(self) -> str: ...
+
+
+Asked = TypeVar("Asked", bound=Request)
 
 
 class Stage(StrEnum):
@@ -36,7 +48,7 @@ class Stage(StrEnum):
 ENDS = frozenset({Stage.DONE, Stage.FAILED, Stage.CANCELLED})
 
 
-class LongTask(QObject):
+class LongTask(QObject, Generic[Asked]):
     """Goes on when its page is not shown. Its slow parts run in other threads, and import what they need there."""
 
     changed = Signal()
@@ -48,6 +60,7 @@ class LongTask(QObject):
         self._task: asyncio.Task[None] | None = None
         self.stage = Stage.CHOOSE
         self.source: Path | None = None
+        self.request: Asked | None = None
         self.job: Job | None = None
         self.failure: Failure | None = None
         self.failed_in_plan = False  # the source was refused, not the work interrupted
@@ -55,6 +68,47 @@ class LongTask(QObject):
     @property
     def is_running(self) -> bool:
         return self.stage is Stage.RUN
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether work is under way, or done and not decided about: other work would take its place."""
+        return self.stage in {Stage.RUN, Stage.DECIDE}
+
+    # What the kinds of work tell and do.
+
+    @property
+    def name(self) -> str:
+        """What is worked on, for people."""
+        raise NotImplementedError
+
+    @property
+    def has_plan(self) -> bool:
+        """Whether there is a plan to go back to."""
+        raise NotImplementedError
+
+    def choose(self, source: Path) -> None:
+        """Look at a model; ignored while another one is under way."""
+        raise NotImplementedError
+
+    def start(self, request: Asked) -> None:
+        """Do the work; ignored while other work is under way."""
+        raise NotImplementedError
+
+    def retry(self) -> None:
+        """Do again what failed or was cancelled."""
+        if self.request is not None:
+            self.start(self.request)
+        elif self.source is not None:
+            self.choose(self.source)
+
+    def back(self) -> None:
+        """To the choice of a model."""
+        raise NotImplementedError
+
+    def back_to_plan(self) -> None:
+        """To the plan, as it was."""
+        if self.has_plan and not self.is_running:
+            self._set(Stage.PLAN)
 
     def cancel(self) -> None:
         """End the work; nothing of it stays."""

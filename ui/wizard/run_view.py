@@ -22,6 +22,7 @@ from ui import format as fmt
 from ui.theme import current_theme, themed_icon, themed_pixmap
 from ui.widgets.elided_label import ElidedLabel
 from ui.widgets.throttle import Throttle
+from ui.wizard.shell import StageView
 
 _STEPS = 1000
 _EVERY_MS = 100
@@ -73,7 +74,7 @@ class PhaseRow(QWidget):
         self.setAccessibleName(f"{self._text.text()} {detail}".strip())
 
 
-class RunView(QWidget):
+class RunView(StageView):
     """Reads the job at most ten times a second."""
 
     cancelled = Signal()

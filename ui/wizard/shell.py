@@ -15,7 +15,17 @@ View = TypeVar("View", bound=QWidget)
 _COLUMN_WIDTH = 700
 
 
-class ExamineView(QWidget):
+class StageView(QWidget):
+    """What a page shows of one stage of its task."""
+
+    def refresh(self) -> None:
+        """Show what is known by now."""
+
+    def focus(self) -> None:
+        """Put the keyboard where it is wanted first."""
+
+
+class ExamineView(StageView):
     """Something is being read."""
 
     def __init__(self, parent: QWidget) -> None:
