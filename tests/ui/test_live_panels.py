@@ -20,7 +20,7 @@ from tests.support.paints import PaintCounter
 from ui.live_docks import LiveDocks
 from ui.performance.bands import SHOWN_BANDS, shown_bands_us
 from ui.performance.bandwidth_panel import read_rates
-from ui.performance.chart import nice_step
+from ui.performance.chart import nice_step, round_top
 from ui.performance.latency_panel import durations_of
 from ui.performance.time_panel import StackedBands
 from ui.widgets.icon_button import IconButton
@@ -79,7 +79,7 @@ def test_a_dense_models_work_is_called_feed_forward_and_has_no_experts_in_its_le
     assert "experts" in legend.accessibleName() and "feed forward" not in legend.accessibleName()
     bench.docks.feed.steps = dense
     panel.show_steps()
-    assert legend.accessibleName().startswith("feed forward 70%, attention 30%, norms")
+    assert legend.accessibleName().startswith("feed forward 70 %, attention 30 %, norms")
     assert "experts" not in legend.accessibleName() and "router" not in legend.accessibleName()
     assert legend.heightForWidth(200) < before
 
@@ -328,7 +328,34 @@ def test_a_poll_draws_each_panel_of_a_large_mixture_once_at_most(qtbot: Any, col
             for _ in range(3):
                 bench.docks.experts.panel.poll()  # type: ignore[union-attr]
                 QApplication.processEvents()
-    around = {"QMainWindow", "QWidget", "QLabel", "LiveDock", "ExpertPanel"}
-    charts = {name: n for name, n in paints.by_class.items() if name not in {"HeatMap", *around}}
+    charts = {name: n for name, n in paints.by_class.items() if name not in {"HeatMap", "SteadyLabel", "QWidget"}}
     assert 0 < paints.by_class["HeatMap"] <= 12
-    assert len(charts) > 8 and max(charts.values()) <= 4, charts
+    assert paints.by_class["SteadyLabel"] <= 4 * len(bench.docks.docks)
+    assert len(charts) > 7 and max(charts.values()) <= 4, charts
+    assert not {"LiveDock", "ExpertPanel", "TimePanel"} & charts.keys()  # nothing around them
+
+
+def test_figures_change_with_every_other_poll_and_are_not_left_behind(qtbot: Any, colibri_home: Path) -> None:
+    bench = Bench(MadeUpTelemetry(2, 8, 2, 2))
+    qtbot.addWidget(bench.window)
+    telemetry, feed = bench.telemetry, bench.docks.feed
+    assert telemetry is not None
+    told: list[bool] = []
+    feed.changed.connect(lambda: told.append(feed.is_time_for_figures))
+    feed.poll()
+    told.clear()
+    for _ in range(4):
+        telemetry.advance(1)
+        feed.poll()
+    assert told == [True, False, True, False]
+    feed.poll()  # nothing has come, but the figures of the last step were not shown yet
+    feed.poll()
+    assert told == [True, False, True, False, True]
+
+
+@pytest.mark.parametrize("wanted", [0.0031, 0.9, 1.0, 3.3, 7.45, 10.0, 99.0, 101.0, 7453.0])
+def test_a_scale_ends_little_above_its_data_and_at_few_places(wanted: float) -> None:
+    top = round_top(wanted)
+    assert wanted * (1 - 1e-6) <= top <= wanted * 1.5
+    assert round_top(top) == pytest.approx(top)
+    assert round_top(wanted * 1.0001) in (pytest.approx(top), round_top(top * 1.0001))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication
@@ -57,11 +58,17 @@ SHOWN_BANDS = (  # from the bottom of the stack
 )
 
 
-def shown_bands_us(steps: Steps) -> NDArray[np.float64]:
-    """(n, len(SHOWN_BANDS)) of the steps' wall time."""
+def shown_bands_us(steps: Steps, which: NDArray[np.intp] | slice = slice(None)) -> NDArray[np.float64]:
+    """(n, len(SHOWN_BANDS)) of the wall time of the steps at the places `which`."""
+    shown: NDArray[np.float64] = steps.bands_us[which] @ _parts()
+    return shown
+
+
+@cache
+def _parts() -> NDArray[np.float64]:
+    """(len(BANDS), len(SHOWN_BANDS)): 1 where one of the engine's bands is part of one that is shown."""
     import numpy as np  # noqa: PLC0415  (not needed for the first paint of the window)
 
     from engine.steps import BANDS  # noqa: PLC0415
 
-    columns = [[BANDS.index(part) for part in band.parts] for band in SHOWN_BANDS]
-    return np.column_stack([steps.bands_us[:, places].sum(1) for places in columns])
+    return np.array([[float(part in band.parts) for band in SHOWN_BANDS] for part in BANDS])

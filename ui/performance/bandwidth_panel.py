@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPointF, QRectF, Qt
@@ -12,7 +12,7 @@ from PySide6.QtGui import QHideEvent, QPainter, QPen
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from engine.errors import ColibriError
-from ui.performance.chart import Chart, trimmed
+from ui.performance.chart import Chart, round_top, trimmed
 from ui.performance.panel import LivePanel
 from ui.performance.step_feed import StepFeed
 from ui.theme import current_theme
@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 
 _MOST_TOKENS = 240
 _GB = 1e9
+_HEADROOM = 1.08
 _FROM_CACHE_PERCENT = 105
 
 
@@ -52,8 +53,8 @@ def read_rates(steps: Steps) -> NDArray[np.float64]:
     """(n,) bytes of weights per second while the team worked, of the steps that decoded."""
     import numpy as np  # noqa: PLC0415  (not needed for the first paint of the window)
 
-    tokens = steps.chosen(steps.is_decode)
-    return tokens.weight_bytes / np.maximum(tokens.run_us, 1e-3) * 1e6
+    decoded = steps.is_decode
+    return steps.weight_bytes[decoded] / np.maximum(steps.run_us[decoded], 1e-3) * 1e6
 
 
 class BandwidthChart(Chart):
@@ -70,15 +71,23 @@ class BandwidthChart(Chart):
         self._rates, self.limit = rates, limit
         self.update()
 
+    def _top(self) -> float:
+        return round_top(max(self.limit, *self._rates) / _GB * _HEADROOM)
+
+    def frame_key(self) -> Hashable:
+        return self._top() if self._rates else None
+
+    def paint_frame(self, painter: QPainter, box: QRectF) -> None:
+        if self._rates:
+            self.paint_scale(painter, box, self._top(), "GB/s")
+
     def paint_data(self, painter: QPainter, box: QRectF) -> None:
         if not self._rates:
             return
-        theme = current_theme()
-        top = max(self.limit, *self._rates) / _GB * 1.12
-        self.paint_scale(painter, box, top, "GB/s")
-        n = len(self._rates)
-        xs = [(number + 0.5) / n for number in range(n)]
-        self.paint_line(painter, box, xs, [rate / _GB for rate in self._rates], top, theme.color("accent"))
+        import numpy as np  # noqa: PLC0415
+
+        theme, top = current_theme(), self._top()
+        self.paint_line(painter, box, np.array(self._rates) / _GB, top, theme.color("accent"))
         if self.limit:
             y = box.bottom() - self.limit / _GB / top * box.height()
             painter.setPen(QPen(theme.color("mark"), 1.4, Qt.PenStyle.DashLine))
@@ -139,6 +148,8 @@ class BandwidthPanel(LivePanel):
         self.chart.set_data(rates, self.limit_bytes_per_s)
         if not rates:
             self.summary.setText("")
+            return
+        if not self.feed.is_time_for_figures:
             return
         newest = rates[-32:]
         rate = sorted(newest)[len(newest) // 2]

@@ -39,6 +39,8 @@ class PartBars(Chart):
         self._bars: tuple[Bar, ...] = ()
 
     def set_bars(self, bars: tuple[Bar, ...]) -> None:
+        if bars == self._bars:
+            return
         self._bars = bars
         self.update()
         said = (f"{bar.title}: " + ", ".join(f"{part.name} {part.text}" for part in bar.parts) for bar in bars)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPointF, QRectF, Qt
@@ -9,7 +10,7 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 
 from ui import format as fmt
-from ui.performance.chart import Chart
+from ui.performance.chart import Chart, round_top
 from ui.performance.panel import LivePanel
 from ui.performance.step_feed import StepFeed
 from ui.theme import current_theme
@@ -27,20 +28,27 @@ class CacheChart(Chart):
         super().__init__("", parent)
         self.setAccessibleName(self.tr("Experts read from the file for each token"))
         self._steps: Steps | None = None
+        self._most, self._top = 0, 4.0
 
     def set_data(self, steps: Steps) -> None:
         self._steps = steps
+        self._most = int(steps.expert_loads.max()) if len(steps) else 0
+        self._top = round_top(max(4.0, self._most))
         self.update()
+
+    def frame_key(self) -> Hashable:
+        return None if self._steps is None else self._top
+
+    def paint_frame(self, painter: QPainter, box: QRectF) -> None:
+        if self._steps is not None and len(self._steps):
+            self.paint_scale(painter, box, self._top, self.tr("read"))
 
     def paint_data(self, painter: QPainter, box: QRectF) -> None:
         steps = self._steps
         if steps is None or not len(steps):
             return
-        theme = current_theme()
-        most = int(steps.expert_loads.max())
-        top = float(max(4, most)) * 1.05
-        self.paint_scale(painter, box, top, self.tr("read"))
-        if most == 0:
+        theme, top = current_theme(), self._top
+        if self._most == 0:
             painter.setPen(theme.color("text_muted"))
             painter.drawText(box, Qt.AlignmentFlag.AlignCenter, self.tr("Every expert was in memory"))
             return

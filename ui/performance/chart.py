@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING
 
+import shiboken6
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtGui import QColor, QMouseEvent, QPaintEngine, QPainter, QPaintEvent, QPen, QPixmap, QPolygonF
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from ui.theme import current_theme
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 _N_LINES = 4
+_POINT_BYTES = 16  # two float64
 
 
 def nice_step(span: float, n_lines: int = _N_LINES) -> float:
@@ -23,16 +30,35 @@ def nice_step(span: float, n_lines: int = _N_LINES) -> float:
     return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999)
 
 
+def round_top(wanted: float) -> float:
+    """A scale's end, a little above `wanted`: one of few, so that the scale stands still while figures come and go."""
+    step = nice_step(wanted) / 2
+    return math.ceil(wanted / step * (1 - 1e-9)) * step
+
+
 class Chart(QWidget):
-    """Subclasses paint into ``box`` in :meth:`paint_data`, and say in :meth:`describe` what lies under a point."""
+    """Subclasses paint into ``box`` in :meth:`paint_data`, and say in :meth:`describe` what lies under a point.
+
+    What seldom changes (scale, names) is painted in :meth:`paint_frame` and kept as a picture for as long as
+    :meth:`frame_key` stays the same. The whole widget is opaque, so that nothing behind it is painted with it.
+    """
+
+    ground = "window"  # a token of the theme
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self._frame = QPixmap()
+        self._frame_key: Hashable = None
         self.setAccessibleName(name)
         self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        self.left, self.bottom, self.top, self.right = 40, 9, 18, 6  # margins at the base text size
-        current_theme().changed.connect(self.update)
+        self.left, self.bottom, self.top, self.right = 40, 9, 22, 6  # margins at the base text size
+        current_theme().changed.connect(self._restyle)
+
+    def _restyle(self) -> None:
+        self._frame_key = None
+        self.update()
 
     def sizeHint(self) -> QSize:
         return QSize(300, 130)
@@ -49,6 +75,13 @@ class Chart(QWidget):
             theme.px(self.left), theme.px(self.top), -theme.px(self.right), -theme.px(self.bottom)
         )
 
+    def frame_key(self) -> Hashable:
+        """All that decides how the frame looks, but for size and theme."""
+        return ()
+
+    def paint_frame(self, painter: QPainter, box: QRectF) -> None:
+        """Paint what stays as it is for longer than the data."""
+
     def paint_data(self, painter: QPainter, box: QRectF) -> None:
         raise NotImplementedError
 
@@ -57,13 +90,32 @@ class Chart(QWidget):
         return ""
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        self.paint_onto(QPainter(self))
+        painter = QPainter(self)
+        if painter.paintEngine().type() is QPaintEngine.Type.Raster:
+            painter.drawPixmap(0, 0, self._kept_frame())
+        else:  # a drawing of lines and letters is wanted, an SVG file, say
+            painter.fillRect(self.rect(), current_theme().color(self.ground))
+            self._prepare(painter)
+            self.paint_frame(painter, self.box)
+        self._prepare(painter)
+        self.paint_data(painter, self.box)
 
-    def paint_onto(self, painter: QPainter) -> None:
-        """Paint onto the widget, or onto a picture of the same size that is to be saved."""
+    def _kept_frame(self) -> QPixmap:
+        key = (self.size(), self.devicePixelRatioF(), self.frame_key())
+        if self._frame_key != key:
+            self._frame_key = key
+            self._frame = QPixmap(self.size() * self.devicePixelRatioF())
+            self._frame.setDevicePixelRatio(self.devicePixelRatioF())
+            self._frame.fill(current_theme().color(self.ground))
+            painter = QPainter(self._frame)
+            self._prepare(painter)
+            self.paint_frame(painter, self.box)
+            painter.end()
+        return self._frame
+
+    def _prepare(self, painter: QPainter) -> None:
         painter.setFont(current_theme().font(11))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        self.paint_data(painter, self.box)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         text = self.describe(event.position())
@@ -86,6 +138,8 @@ class Chart(QWidget):
         theme = current_theme()
         n_lines = max(1, min(_N_LINES, int(box.height() / theme.px(22))))
         step = nice_step(top, n_lines)
+        if step > top:  # there would be no line but the lowest
+            step = nice_step(top / 2.5, 1)
         height = painter.fontMetrics().height()
         right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         painter.setPen(theme.color("text_muted"))
@@ -103,17 +157,20 @@ class Chart(QWidget):
             )
             value += step
 
-    def paint_line(
-        self, painter: QPainter, box: QRectF, xs: Sequence[float], ys: Sequence[float], top: float, color: QColor
-    ) -> None:
-        """A line through points; `xs` from 0 to 1 across the box, `ys` from 0 to `top`."""
-        left, width, bottom, scale = box.left(), box.width(), box.bottom(), box.height() / top
-        points = [
-            QPointF(left + x * width, bottom - (y if y < top else top) * scale) for x, y in zip(xs, ys, strict=True)
-        ]
+    def paint_line(self, painter: QPainter, box: QRectF, ys: NDArray[np.float64], top: float, color: QColor) -> None:
+        """A line through points that are evenly spread across the box; `ys` (n,) from 0 to `top`."""
+        import numpy as np  # noqa: PLC0415  (not needed for the first paint of the window)
+
+        n = len(ys)
+        points = QPolygonF()
+        points.resize(n)
+        memory = shiboken6.VoidPtr(points.data(), n * _POINT_BYTES, True)  # type: ignore[arg-type,call-arg]
+        places = np.frombuffer(memory, np.float64).reshape(n, 2)  # type: ignore[call-overload]
+        places[:, 0] = box.left() + (np.arange(n) + 0.5) * (box.width() / n)
+        places[:, 1] = box.bottom() - np.minimum(ys, top) * (box.height() / top)
         painter.setPen(QPen(color, 1))  # a wider pen takes ten times as long
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing, len(points) * 4 < box.width())
-        painter.drawPolyline(QPolygonF(points))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, n * 4 < box.width())
+        painter.drawPolyline(points)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
 
 

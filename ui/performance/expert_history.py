@@ -60,8 +60,7 @@ class ExpertHistory(Chart):
         share = np.convolve(self._called, np.ones(_SMOOTH) / _SMOOTH)[:n]
         painter.setPen(QPen(theme.color("grid"), 1))
         painter.drawLine(box.bottomLeft(), box.bottomRight())
-        xs = ((np.arange(n) + 0.5) / n).tolist()
-        self.paint_line(painter, box, xs, share.tolist(), max(0.05, float(share.max()) * 1.1), theme.color("accent"))
+        self.paint_line(painter, box, share, max(0.05, float(share.max()) * 1.1), theme.color("accent"))
         painter.setPen(QPen(theme.color("heat_lit"), max(1.0, min(3.0, box.width() / n - 1))))
         for place in self._called.nonzero()[0].tolist():
             x = box.left() + (place + 0.5) / n * box.width()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from PySide6.QtCore import QElapsedTimer, QRectF, QSize, Qt, QTimer
 from PySide6.QtGui import QHideEvent, QLinearGradient, QPainter, QPaintEvent, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QStackedLayout, QVBoxLayout, QWidget
 
 from ui import format as fmt
 from ui.performance.expert_history import ExpertHistory
@@ -15,12 +16,14 @@ from ui.performance.explanation import Explanation
 from ui.performance.heat_map import HeatMap, heat_stops
 from ui.performance.step_feed import StepFeed
 from ui.theme import current_theme
+from ui.widgets.steady_label import SteadyLabel
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-POLL_MS = 33
+POLL_MS = 100  # at 33 ms the map took as much of the processor as all other panels, and nobody saw more
+_SUMMARY_EVERY_S = 0.4
 
 
 class ExpertSource(Protocol):
@@ -122,7 +125,6 @@ class ExpertPanel(QWidget):
         self._clock.start()
         self.timer = QTimer(self)
         self.timer.setInterval(POLL_MS)
-        self.timer.setTimerType(Qt.TimerType.PreciseTimer)
         self.timer.timeout.connect(self.poll)
         self.heat_map = HeatMap(self)
         self.heat_map.fact_of = self._fact_of
@@ -132,9 +134,7 @@ class ExpertPanel(QWidget):
         if feed is not None:
             self.heat_map.pinned_changed.connect(self._on_pinned)
             feed.changed.connect(self._show_history)
-        self._summary = QLabel(self)
-        self._summary.setProperty("tone", "small")
-        self._summary.setWordWrap(True)
+        self._summary = SteadyLabel(self)
         legend = Legend(self)
         legend.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         shown = QWidget(self)
@@ -157,7 +157,7 @@ class ExpertPanel(QWidget):
         self._stack.addWidget(self.explanation)
         self._stack.addWidget(shown)
         self._model_key: object = None
-        self._n_calls = -1
+        self._n_calls, self._summarised_s = -1, 0.0
         self.poll()
 
     @property
@@ -222,9 +222,10 @@ class ExpertPanel(QWidget):
             return
         if self._model_key is not source:
             self._model_key = source
-            self._n_calls = -1
+            self._n_calls, self._summarised_s = -1, 0.0
             self.heat_map.reset()
-        self._stack.setCurrentIndex(1)
+        if not self.is_showing_map:
+            self._stack.setCurrentIndex(1)
         counts = source.expert_counts
         self.heat_map.advance(counts, source.last_experts, list(source.moe_layers), elapsed_ms)
         self._summarise()
@@ -237,8 +238,9 @@ class ExpertPanel(QWidget):
     def _summarise(self) -> None:
         n_layers, n_experts = self.heat_map.shape
         n_calls = self.heat_map.n_calls
-        if n_calls != self._n_calls:
-            self._n_calls = n_calls
+        now_s = time.perf_counter()
+        if n_calls != self._n_calls and now_s - self._summarised_s >= _SUMMARY_EVERY_S:
+            self._n_calls, self._summarised_s = n_calls, now_s
             self._summary.setText(
                 self.tr("{layers} layers with {experts} experts each · {calls} calls").format(
                     layers=n_layers, experts=n_experts, calls=fmt.count(n_calls)

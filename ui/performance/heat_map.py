@@ -24,6 +24,7 @@ _FADE_EVERY_MS = 100.0  # while no expert is called, cells fade in steps of this
 _COOL = 0.02  # colder than this is drawn as never called
 _MARGIN_LEFT, _MARGIN_BOTTOM = 30, 18
 _LARGEST_CELL = 44.0
+_FRAME = 2  # pixels around the cells that the frame of one may take
 _SMALL_CELL, _LONGEST_SMALL_CELL = 4.0, 6
 
 
@@ -48,6 +49,7 @@ class HeatMap(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)  # nothing behind it is painted with it
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -108,7 +110,7 @@ class HeatMap(QWidget):
         if not was_warm and not fresh.any():
             if self._last is None or not np.array_equal(self._last, last):
                 self._last = last.copy()
-                self.update()
+                self._update_cells()
             return
         self._since_fade_ms += elapsed_ms
         is_same = self._last is not None and np.array_equal(self._last, last) and not fresh.any()
@@ -120,7 +122,7 @@ class HeatMap(QWidget):
         self._heat[self._heat < _COOL] = 0
         self._counts = counts.copy()
         self._last = last.copy()
-        self.update()
+        self._update_cells()
 
     def show_counts(self, counts: NDArray[np.int64], layers: list[int]) -> None:
         """Show these calls (n_layers, n_experts) as they are, without decay or a newest token."""
@@ -238,10 +240,15 @@ class HeatMap(QWidget):
         cell_height = min(cell_height, cell_width * longest)
         return QRect(box.left(), box.top(), max(1, int(cell_width * columns)), max(1, int(cell_height * rows)))
 
-    def paintEvent(self, _event: QPaintEvent) -> None:
+    def _update_cells(self) -> None:
+        """Paint the cells anew, not what stands around them."""
+        self.update(self._grid().adjusted(-_FRAME, -_FRAME, _FRAME, _FRAME))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.fillRect(event.rect(), current_theme().color("window"))
         if self._counts is None or self._heat is None:
             return
-        painter = QPainter(self)
         grid = self._grid()
         scale = self.devicePixelRatioF()
         pixels = self._pixels(round(grid.width() * scale), round(grid.height() * scale), scale)
@@ -252,7 +259,8 @@ class HeatMap(QWidget):
             self._frame(painter, self._cursor, "text_muted")
         if self.pinned is not None:
             self._frame(painter, self.pinned, "heat_lit")
-        self._paint_axes(painter, grid)
+        if not grid.adjusted(-_FRAME, -_FRAME, _FRAME, _FRAME).contains(event.rect()):
+            self._paint_axes(painter, grid)
 
     def _pixels(self, width: int, height: int, scale: float) -> NDArray[np.uint32]:
         """The grid in device pixels, (height, width)."""

@@ -59,6 +59,8 @@ class LatencyPanel(LivePanel):
         sizes = steps.n_prompt[reading]
         rates = sizes / steps.wall_us[reading] * 1e6
         self.prompts.set_data(rates.tolist(), sizes.tolist())
+        if not self.feed.is_time_for_figures:
+            return
         parts = []
         if data is not None:
             parts.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 from PySide6.QtCore import QRectF, Qt
@@ -34,34 +35,49 @@ class LoadRows(Chart):
         self._loads: tuple[Load, ...] = ()
 
     def set_loads(self, loads: tuple[Load, ...]) -> None:
+        if loads == self._loads:
+            return
         self._loads = loads
         said = (f"{load.name} {load.shares[0][0]:.0%}" for load in loads if load.shares)
         self.setAccessibleDescription(", ".join(said))
         self.setMinimumHeight(len(loads) * current_theme().px(_ROW))
         self.update()
 
+    def frame_key(self) -> Hashable:
+        return tuple((load.name, not load.shares) for load in self._loads)
+
+    def paint_frame(self, painter: QPainter, box: QRectF) -> None:
+        theme = current_theme()
+        for load, line in zip(self._loads, self._lines(), strict=True):
+            painter.setPen(theme.color("text_muted" if load.shares else "text"))
+            painter.drawText(line, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, load.name)
+            if load.shares:
+                painter.fillRect(self._bar(line), theme.color("grid"))
+            else:
+                self._paint_legend(painter, load, line)
+
     def paint_data(self, painter: QPainter, box: QRectF) -> None:
         theme = current_theme()
-        row, name, figure = theme.px(_ROW), theme.px(_NAME), theme.px(_FIGURE)
-        middle = Qt.AlignmentFlag.AlignVCenter
-        for number, load in enumerate(self._loads):
-            line = QRectF(0, number * row, self.width(), row)
-            painter.setPen(theme.color("text_muted" if load.shares else "text"))
-            painter.drawText(line, middle | Qt.AlignmentFlag.AlignLeft, load.name)
+        painter.setPen(theme.color("text"))
+        for load, line in zip(self._loads, self._lines(), strict=True):
             if not load.shares:
-                self._paint_legend(painter, load, line)
                 continue
-            bar = QRectF(name, line.top() + row * 0.25, line.width() - name - figure, row * 0.5)
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(theme.color("grid"))
-            painter.drawRect(bar)
+            bar = self._bar(line)
             x = bar.left()
             for share, token in load.shares:
-                painter.setBrush(theme.color(token))
-                painter.drawRect(QRectF(x, bar.top(), share * bar.width(), bar.height()))
+                painter.fillRect(QRectF(x, bar.top(), share * bar.width(), bar.height()), theme.color(token))
                 x += share * bar.width()
-            painter.setPen(theme.color("text"))
-            painter.drawText(line, middle | Qt.AlignmentFlag.AlignRight, f"{load.shares[0][0] * 100:.0f} %")
+            right = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
+            painter.drawText(line, right, f"{load.shares[0][0] * 100:.0f} %")
+
+    def _lines(self) -> list[QRectF]:
+        row = current_theme().px(_ROW)
+        return [QRectF(0, number * row, self.width(), row) for number in range(len(self._loads))]
+
+    def _bar(self, line: QRectF) -> QRectF:
+        theme = current_theme()
+        name, figure, row = theme.px(_NAME), theme.px(_FIGURE), line.height()
+        return QRectF(name, line.top() + row * 0.25, line.width() - name - figure, row * 0.5)
 
     def _paint_legend(self, painter: QPainter, load: Load, line: QRectF) -> None:
         theme, size = current_theme(), current_theme().px(8)

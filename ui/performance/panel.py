@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QLabel, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedLayout, QVBoxLayout, QWidget
 
 from ui.performance.explanation import Explanation
 from ui.performance.step_feed import StepFeed
+from ui.widgets.steady_label import SteadyLabel
 
 
 class LivePanel(QWidget):
@@ -25,9 +26,7 @@ class LivePanel(QWidget):
         self.setAccessibleName(title)
         self.title = title
         self.feed = feed
-        self.summary = QLabel(self)
-        self.summary.setProperty("tone", "small")
-        self.summary.setWordWrap(True)
+        self.summary = SteadyLabel(self)
         shown = QWidget(self)
         self.column = QVBoxLayout(shown)
         self.column.setContentsMargins(14, 8, 12, 10)
@@ -65,10 +64,14 @@ class LivePanel(QWidget):
             return
         if self.has_data():
             self.show_steps()
-            self._stack.setCurrentIndex(1)
+            self._turn_to(1)
             return
-        self._stack.setCurrentIndex(0)
+        self._turn_to(0)
         self.explanation.explain(*self.absence())
+
+    def _turn_to(self, index: int) -> None:
+        if self._stack.currentIndex() != index:  # setting it again would have everything laid out
+            self._stack.setCurrentIndex(index)
 
     def absence(self) -> tuple[str, str]:
         """What to say while there is nothing to draw: a title, and a sentence."""

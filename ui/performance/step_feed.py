@@ -45,12 +45,15 @@ class StepFeed(QObject):
         self.source: StepSource | None = None
         self.steps: Steps | None = None  # the newest ones
         self.n_read = 0
+        self.is_time_for_figures = True  # while ``changed`` is told: charts move each time, figures every other time
+        self._owes_figures = True
         self.timer = QTimer(self)
         self.timer.setInterval(POLL_MS)
         self.timer.timeout.connect(self.poll)
 
     def attach(self, panel: object) -> None:
         self._attached.add(panel)
+        self._owes_figures = True
         self.poll()
         self.timer.start()
 
@@ -64,12 +67,17 @@ class StepFeed(QObject):
         source = self._source_of()
         if source is not self.source:
             self.source, self.steps, self.n_read = source, None, 0
+            self._owes_figures = True
             self.changed.emit()
-        if source is not None and source.n_steps != self.n_read:
+        has_fresh = source is not None and source.n_steps != self.n_read
+        if source is not None and has_fresh:
             fresh = source.steps(self.n_read)
             self.n_read = int(fresh.numbers[-1]) if len(fresh) else source.n_steps
             newest = fresh.chosen(slice(-self._kept, None))
             self.steps = newest if self.steps is None else self.steps.joined(fresh, self._kept)
+        if has_fresh or (self._owes_figures and self.steps is not None):
+            self.is_time_for_figures = self._owes_figures
+            self._owes_figures = not self._owes_figures
             self.changed.emit()
         self.idle.emit()
 

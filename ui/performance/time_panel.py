@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QImage, QPainter, QPaintEvent
+from PySide6.QtGui import QImage, QPainter
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from ui.performance.bands import SHOWN_BANDS, shown_bands_us
-from ui.performance.chart import Chart
+from ui.performance.chart import Chart, round_top
+from ui.performance.latency_charts import percentiles
 from ui.performance.panel import LivePanel
 from ui.performance.step_feed import StepFeed
 from ui.theme import current_theme
@@ -29,20 +31,29 @@ class StackedBands(Chart):
         super().__init__("", parent)
         self.setAccessibleName(self.tr("Where each token's time went, in milliseconds"))
         self._ms: NDArray[np.float64] | None = None  # (n, n_bands)
+        self._top = 1.0  # of the scale
 
     def set_data(self, bands_ms: NDArray[np.float64]) -> None:
         self._ms = bands_ms
+        if len(bands_ms):
+            (slow_ms,) = percentiles(bands_ms.sum(1), 95)
+            self._top = round_top(max(slow_ms * _HEADROOM, 1e-6))
         self.update()
+
+    def frame_key(self) -> Hashable:
+        return None if self._ms is None else self._top
+
+    def paint_frame(self, painter: QPainter, box: QRectF) -> None:
+        if self._ms is not None and len(self._ms):
+            self.paint_scale(painter, box, self._top, self.tr("ms"))
 
     def paint_data(self, painter: QPainter, box: QRectF) -> None:
         import numpy as np  # noqa: PLC0415
 
         if self._ms is None or not len(self._ms):
             return
-        theme = current_theme()
+        theme, top = current_theme(), self._top
         sums = self._ms.cumsum(1)
-        top = max(float(np.percentile(sums[:, -1], 95)) * _HEADROOM, 1e-6)
-        self.paint_scale(painter, box, top, self.tr("ms"))
         scale = painter.device().devicePixelRatioF()
         most, height = max(1, round(box.width() * scale)), max(1, round(box.height() * scale))
         width = min(most, len(sums))  # a column a token is enough: the painter makes it as wide as there is room
@@ -71,12 +82,14 @@ class StackedBands(Chart):
         return "\n".join([self.tr("{ms} ms in all").format(ms=f"{bands.sum():.2f}"), *reversed(lines)])
 
 
-class BandLegend(QWidget):
+class BandLegend(Chart):
     """A square of colour, a name and a share for each band, in as many columns as fit."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__("", parent)
+        self.setMouseTracking(False)
         self._shares: list[float] = [0.0] * len(SHOWN_BANDS)
+        self._figures: list[str] = []
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
@@ -85,10 +98,15 @@ class BandLegend(QWidget):
     def set_shares(self, shares: list[float]) -> None:
         """Of all time, each from 0 to 1."""
         before, self._shares = self.shown(), shares
-        self.setAccessibleName(", ".join(f"{SHOWN_BANDS[number].name} {shares[number]:.0%}" for number in self.shown()))
-        if len(before) != len(self.shown()):
+        shown = self.shown()
+        figures = [_percent(shares[number]) for number in shown]
+        if before != shown:
             self.updateGeometry()
-        self.update()
+        if before != shown or figures != self._figures:
+            self._figures = figures
+            pairs = zip(shown, figures, strict=True)
+            self.setAccessibleName(", ".join(f"{SHOWN_BANDS[number].name} {figure}" for number, figure in pairs))
+            self.update()
 
     def shown(self) -> list[int]:
         """The places of the bands that are listed: not those that this model does not have."""
@@ -109,31 +127,42 @@ class BandLegend(QWidget):
     def _n_columns(self, width: int) -> int:
         return max(1, min(5, width // current_theme().px(150)))
 
-    def paintEvent(self, _event: QPaintEvent) -> None:
-        theme = current_theme()
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setFont(theme.font(11))
-        n_columns, row_height = self._n_columns(self.width()), theme.px(18)
-        shown = self.shown()
-        n_rows = -(-len(shown) // n_columns)
+    def _places(self) -> list[QRectF]:
+        """Where each shown band stands."""
+        n_columns, row_height = self._n_columns(self.width()), current_theme().px(18)
+        n_shown = len(self.shown())
+        n_rows = -(-n_shown // n_columns)
         width = self.width() / n_columns
-        for place, number in enumerate(shown):
-            band, share = SHOWN_BANDS[number], self._shares[number]
-            column, row = divmod(place, n_rows)
-            box = QRectF(column * width, row * row_height, width - theme.px(10), row_height)
-            mark = QRectF(box.left(), box.center().y() - theme.px(4), theme.px(8), theme.px(8))
+        return [
+            QRectF(column * width, row * row_height, width - current_theme().px(10), row_height)
+            for column, row in (divmod(place, n_rows) for place in range(n_shown))
+        ]
+
+    def frame_key(self) -> Hashable:
+        return tuple(self.shown())
+
+    def paint_frame(self, painter: QPainter, box: QRectF) -> None:
+        theme, middle = current_theme(), Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
+        for number, place in zip(self.shown(), self._places(), strict=True):
+            band = SHOWN_BANDS[number]
+            mark = QRectF(place.left(), place.center().y() - theme.px(4), theme.px(8), theme.px(8))
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(theme.color(band.token))
             painter.drawRoundedRect(mark, 2, 2)
-            middle = Qt.AlignmentFlag.AlignVCenter
-            percent = f"{share * 100:.0f} %" if share >= 0.01 or share == 0 else "< 1 %"
-            painter.setPen(theme.color("text"))
-            painter.drawText(box, middle | Qt.AlignmentFlag.AlignRight, percent)
             painter.setPen(theme.color("text_muted"))
-            room = box.adjusted(theme.px(14), 0, -theme.px(34), 0)
+            room = place.adjusted(theme.px(14), 0, -theme.px(34), 0)
             name = painter.fontMetrics().elidedText(band.name, Qt.TextElideMode.ElideRight, int(room.width()))
-            painter.drawText(room, middle | Qt.AlignmentFlag.AlignLeft, name)
+            painter.drawText(room, middle, name)
+
+    def paint_data(self, painter: QPainter, box: QRectF) -> None:
+        painter.setPen(current_theme().color("text"))
+        right = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
+        for place, figure in zip(self._places(), self._figures, strict=False):
+            painter.drawText(place, right, figure)
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.0f} %" if share >= 0.01 or share == 0 else "< 1 %"
 
 
 class TimePanel(LivePanel):
@@ -158,11 +187,11 @@ class TimePanel(LivePanel):
     def show_steps(self) -> None:
         steps = self.feed.steps
         assert steps is not None
-        tokens = steps.chosen(steps.is_decode)
-        if not len(tokens):
-            tokens = steps
-        bands = shown_bands_us(tokens.chosen(slice(-self.most_tokens, None)))
+        decoded = steps.is_decode.nonzero()[0]
+        bands = shown_bands_us(steps, (decoded if len(decoded) else slice(None)))[-self.most_tokens :]
         self.chart.set_data(bands / 1e3)
+        if not self.feed.is_time_for_figures:
+            return
         shares = bands.sum(0) / max(bands.sum(), 1e-9)
         self.legend.set_shares(shares.tolist())
         self.summary.setText(self._advice(dict(zip((b.token for b in SHOWN_BANDS), shares.tolist(), strict=True))))
