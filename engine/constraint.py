@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -20,30 +20,36 @@ _JSON_SPACE = r"[ ]?|\n[ \t]{0,20}"
 
 
 class Constraints:
-    """Makes the constraints of one model."""
+    """Makes the constraints of one model, in a thread of its own."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
 
-    def make(self, form: OutputFormat) -> Constraint:
-        """A constraint for one answer.
+    def begin(self, form: OutputFormat) -> Future[Constraint]:
+        """A constraint for one answer, under way.
 
         The first one of a model takes longer (0.3 s for 49,000 tokens, 1 s for 150,000): llguidance sorts the
-        vocabulary, without keeping other threads from their work. Raises InvalidRequestError for a form that it cannot
-        read, and where it is not installed.
+        vocabulary. Raises InvalidRequestError at once for a form that it cannot read, and where it is not installed;
+        the result may raise ConstraintError.
         """
+        if not self._tokenizer.end_ids:
+            raise InvalidRequestError("This model's vocabulary has no end token, which an output format needs.")
         grammar = _grammar(form)
-        problem = self._vocabulary.problem(grammar)
+        problem = _problem(grammar)
         if problem:
             raise InvalidRequestError(f"The {form.kind} of the output format cannot be used: {problem[:1000]}")
-        return Constraint(NativeMatcher(self._vocabulary, grammar), self._tokenizer, self._masks)
+        return self._makers.submit(self._make, grammar)
+
+    def _make(self, grammar: str) -> Constraint:
+        try:
+            return Constraint(NativeMatcher(self._vocabulary, grammar), self._tokenizer, self._masks)
+        except ValueError as error:
+            raise ConstraintError(f"The answer cannot be held to an output format: {error}") from None
 
     @cached_property
     def _vocabulary(self) -> NativeVocabulary:
         tokenizer = self._tokenizer
         end_ids = sorted(tokenizer.end_ids)
-        if not end_ids:
-            raise InvalidRequestError("This model's vocabulary has no end token, which an output format needs.")
         tokens = [
             _NOT_TEXT + tokenizer.token_bytes(token) if tokenizer.is_special(token) else tokenizer.token_bytes(token)
             for token in range(tokenizer.n_vocab)
@@ -53,12 +59,19 @@ class Constraints:
         )
 
     @cached_property
+    def _makers(self) -> ThreadPoolExecutor:
+        """The thread that sorts the vocabulary and makes constraints."""
+        return ThreadPoolExecutor(1, "constraints")
+
+    @cached_property
     def _masks(self) -> ThreadPoolExecutor:
         """The thread that works out masks while the model computes."""
         return ThreadPoolExecutor(1, "masks")
 
     def close(self) -> None:
-        """End the thread, if there is one. Constraints made before must not be used any more."""
+        """End the threads, if there are any. Constraints made before must not be used any more."""
+        if "_makers" in self.__dict__:
+            self._makers.shutdown(cancel_futures=True)
         if "_masks" in self.__dict__:
             self._masks.shutdown()
 
@@ -111,6 +124,20 @@ class Constraint:
             "The answer cannot be held to its output format any further: "
             f"{self._matcher.error[:500]}. Use a simpler one."
         )
+
+
+def _problem(grammar: str) -> str:
+    """What is wrong with a grammar; "" if nothing is. It does not depend on the model's vocabulary."""
+    try:
+        return _bytes().problem(grammar)
+    except ImportError as error:
+        raise InvalidRequestError(f"An output format needs another llguidance: {error}. Run `make setup`.") from None
+
+
+@cache
+def _bytes() -> NativeVocabulary:
+    """A vocabulary of all bytes and an end, which takes no time to sort."""
+    return NativeVocabulary([bytes([value]) for value in range(256)] + [_NOT_TEXT + b"end"], [256], list)
 
 
 def _grammar(form: OutputFormat) -> str:

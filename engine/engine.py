@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Generator, Mapping
 from collections.abc import Sequence as SequenceOf
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -17,7 +18,7 @@ import numpy as np
 from engine.chat import AnswerParser
 from engine.chat.chat_prompts import ChatPrompts
 from engine.config import EngineConfig, ModelInfo
-from engine.constraint import Constraints
+from engine.constraint import Constraint, Constraints
 from engine.errors import (
     ConstraintError,
     ContextLengthError,
@@ -92,6 +93,7 @@ class Engine:
         )
         self._interrupt_flag = model.batch.interrupt_flag
         self._requests: dict[int, Request] = {}
+        self._preparing: dict[int, Future[Constraint]] = {}  # requests that wait for what holds them to their forms
         self._pending: list[Delta] = []  # not yet handed out
         self._ids = count(1)
         self._added_ns: dict[int, int] = {}  # when each request came that has no token yet
@@ -142,12 +144,13 @@ class Engine:
         self._check_prompt(prompt_ids)
         sequence = Sequence(next(self._ids), list(prompt_ids), len(prompt_ids))
         sampler = Sampler(model.library, params, model.n_vocab, sequence.tokens)
-        form, context = params.output_format, self.config.context_length
-        constraint = None if form is None else self._constraints.make(form)
-        request = Request(sequence, params, sampler, self.tokenizer, context, parser, constraint)
+        request = Request(sequence, params, sampler, self.tokenizer, self.config.context_length, parser)
+        if params.output_format is None:
+            self._scheduler.add(sequence)
+        else:
+            self._preparing[request.id] = self._constraints.begin(params.output_format)
         self._requests[request.id] = request
         self._added_ns[request.id] = time.perf_counter_ns()
-        self._scheduler.add(sequence)
         return request.id
 
     def cancel(self, request_id: int) -> None:
@@ -172,6 +175,7 @@ class Engine:
         """Advance every request that can be; [] when there is nothing to do, or while weights are being packed."""
         if self._model is None:
             raise EngineClosedError(_CLOSED)
+        self._begin_prepared()
         deltas, self._pending = self._pending, []
         if self._requests and not self._model.wait_until_loaded(_REPORT_SECONDS):
             return deltas
@@ -179,6 +183,8 @@ class Engine:
         self._notes.begin()
         shares = self._scheduler.compose()
         if not shares:
+            if self._preparing and not deltas:
+                wait(self._preparing.values(), _REPORT_SECONDS, FIRST_COMPLETED)
             return deltas
         rows = self._run(shares)
         if rows is None:
@@ -302,6 +308,7 @@ class Engine:
         if self._model is not None:
             self.telemetry = self.telemetry.detached()
             self._requests.clear()
+            self._preparing.clear()
             self._pending.clear()
             self._constraints.close()
             self._model.close()
@@ -334,6 +341,21 @@ class Engine:
             )
         if min(ids) < 0 or max(ids) >= n_vocab:
             raise InvalidRequestError(f"The prompt has a token outside of the vocabulary's 0 to {n_vocab - 1}.")
+
+    def _begin_prepared(self) -> None:
+        """Let the requests take part whose constraints have been made by now."""
+        for request_id, making in list(self._preparing.items()):
+            if not making.done():
+                continue
+            request = self._requests[request_id]
+            try:
+                request.constraint = making.result()
+            except ConstraintError as error:
+                self._pending += request.end("error", str(error))
+                self._forget(request)
+            else:
+                del self._preparing[request_id]
+                self._scheduler.add(request.sequence)
 
     def _begin_step(self) -> None:
         self._n_steps += 1
@@ -387,7 +409,10 @@ class Engine:
         return deltas
 
     def _forget(self, request: Request) -> None:
-        self._scheduler.remove(request.sequence)
+        if request.id in self._preparing:
+            self._preparing.pop(request.id).cancel()
+        else:
+            self._scheduler.remove(request.sequence)
         del self._requests[request.id]
         self._added_ns.pop(request.id, None)
 

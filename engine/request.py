@@ -101,14 +101,13 @@ class Request:
         tokenizer: Tokenizer,
         context_length: int,
         parser: AnswerParser | None = None,
-        constraint: Constraint | None = None,
     ) -> None:
         self.sequence, self.sampler = sequence, sampler
         self._params, self._tokenizer = params, tokenizer
         self._decoder = tokenizer.stream(skip_special=False)  # see _read
         self._stops = StopStrings(params.stop)
         self._parser: AnswerParser = parser or PlainText()
-        self._constraint = constraint
+        self.constraint: Constraint | None = None  # what the answer is held to; set before the first step
         self._context_length = context_length
         self._has_called = False
         self.step = 0  # the step under way, as the telemetry counts
@@ -127,7 +126,7 @@ class Request:
 
     def choose(self, logits: int) -> int:
         """The next token for the row of logits at the address `logits`. Raises NumericalError, ConstraintError."""
-        constraint = self._constraint
+        constraint = self.constraint
         if constraint is None or not self._parser.is_answering:
             return self.sampler.choose(logits)
         token = self.sampler.choose(logits, constraint.allowed())
@@ -140,7 +139,7 @@ class Request:
         if token in self._tokenizer.end_ids and not self._params.ignore_eos:
             return self._deltas(token, self._rest(), "stop")
         pieces, stopped = self._read(token)
-        is_complete = self._constraint is not None and self._constraint.is_complete
+        is_complete = self.constraint is not None and self.constraint.is_complete
         reason = "stop" if stopped or is_complete else self._limit()
         if reason is not None:
             pieces += self._rest(stopped=stopped)

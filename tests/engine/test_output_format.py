@@ -8,17 +8,18 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from engine import Delta, Engine, EngineConfig, OutputFormat, SamplingParams
+from engine import Delta, Engine, EngineConfig, OutputFormat, SamplingParams, constraint
 from engine.chat import ChatFormat
 from engine.chat.spans import Span
 from engine.constraint import Constraints
 from engine.errors import ConstraintError, InvalidRequestError
+from engine.matcher import NativeVocabulary, Tokenize
 
 pytestmark = pytest.mark.starter
 
@@ -129,7 +130,10 @@ def test_reasoning_is_free_and_the_answer_after_it_is_not(engine: Engine) -> Non
 
 
 def test_sorting_a_vocabulary_holds_no_other_thread_up(engine: Engine) -> None:
-    turns = [turns_of_another(lambda: Constraints(engine.tokenizer).make(OutputFormat(regex="ab"))) for _ in range(3)]
+    turns = [
+        turns_of_another(lambda: Constraints(engine.tokenizer).begin(OutputFormat(regex="ab")).result())
+        for _ in range(3)
+    ]
     assert max(turns) > 10, turns  # some hundreds; were the interpreter's lock held, one or two
 
 
@@ -151,13 +155,91 @@ def turns_of_another(work: Callable[[], object]) -> int:
     return n_turns
 
 
+# While the vocabulary is sorted ---------------------------------------------------------------------------------------
+
+
+class Gate:
+    """Stands in front of the sorting of a vocabulary until it is opened."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._is_open, sort = threading.Event(), constraint.NativeVocabulary
+
+        def sort_later(tokens: Sequence[bytes], end_ids: Sequence[int], tokenize: Tokenize) -> NativeVocabulary:
+            if len(tokens) > 257:  # the check of a form comes before
+                self._is_open.wait()
+            return sort(tokens, end_ids, tokenize)
+
+        monkeypatch.setattr(constraint, "NativeVocabulary", sort_later)
+
+    def open(self) -> None:
+        self._is_open.set()
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
+    gate = Gate(monkeypatch)
+    yield gate
+    gate.open()
+
+
+def started(starter_model: Path) -> tuple[Engine, int]:
+    """An engine with a request for which its vocabulary must be sorted."""
+    engine = Engine.open(starter_model, EngineConfig(context_length=512))
+    params = SamplingParams(max_tokens=20, seed=1, output_format=OutputFormat(regex="a{3}"))
+    return engine, engine.add(engine.chat_prompts.prompt(QUESTION).ids, params)
+
+
+def test_other_answers_go_on_while_the_vocabulary_is_sorted(starter_model: Path, gate: Gate) -> None:
+    engine, held = started(starter_model)
+    with engine:
+        other = list(engine.generate(engine.tokenizer.encode("Once upon a time"), SamplingParams(max_tokens=30)))
+        assert other[-1].finish_reason is not None
+        assert all(delta.request_id != held for delta in engine.step())
+
+        gate.open()
+        deltas: list[Delta] = []
+        while engine.has_work:
+            deltas += engine.step()
+    assert {delta.request_id for delta in deltas} == {held}
+    assert (text(deltas), deltas[-1].finish_reason) == ("aaa", "stop")
+
+
+def test_a_request_that_waits_for_its_vocabulary_may_be_cancelled(starter_model: Path, gate: Gate) -> None:
+    engine, held = started(starter_model)
+    with engine:
+        engine.cancel(held)
+        (last,) = engine.step()
+        assert (last.request_id, last.finish_reason) == (held, "cancelled")
+        assert not engine.has_work
+        gate.open()
+        assert text(answer(engine, OutputFormat(regex="ab"))) == "ab"
+
+
+def test_a_vocabulary_that_cannot_be_sorted_ends_the_request_alone(
+    starter_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_arguments: object) -> NativeVocabulary:
+        raise ValueError("too many tokens")
+
+    constraint._bytes()  # which is there already
+    monkeypatch.setattr(constraint, "NativeVocabulary", fail)
+    engine, held = started(starter_model)
+    with engine:
+        deltas: list[Delta] = []
+        while engine.has_work:
+            deltas += engine.step()
+        assert (deltas[-1].request_id, deltas[-1].finish_reason) == (held, "error")
+        assert "cannot be held to an output format: too many tokens" in deltas[-1].text
+        assert text(list(engine.chat(QUESTION, SamplingParams(max_tokens=5))))
+
+
 def test_an_answer_may_be_dropped_while_its_mask_is_worked_out(engine: Engine) -> None:
     constraints = Constraints(engine.tokenizer)
     form = OutputFormat(json_schema={})
     for _ in range(30):
-        constraints.make(form).accept(engine.tokenizer.encode("{")[0])
+        constraints.begin(form).result().accept(engine.tokenizer.encode("{")[0])
         gc.collect()
-    allowed = constraints.make(form)
+    allowed = constraints.begin(form).result()
     assert allowed.allowed() and not allowed.is_complete
     constraints.close()
 
@@ -204,6 +286,6 @@ def test_where_llguidance_is_missing_the_request_is_refused(engine: Engine, monk
 
 
 def test_a_token_that_was_not_allowed_is_an_error(engine: Engine) -> None:
-    constraint = Constraints(engine.tokenizer).make(OutputFormat(regex="ab"))
+    held = Constraints(engine.tokenizer).begin(OutputFormat(regex="ab")).result()
     with pytest.raises(ConstraintError, match="cannot be held to its output format"):
-        constraint.accept(engine.tokenizer.encode("zebra")[0])
+        held.accept(engine.tokenizer.encode("zebra")[0])
