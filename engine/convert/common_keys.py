@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,11 +52,17 @@ def heads_of(m: ModelMap) -> Heads:
 
 
 def basic_keys(
-    m: ModelMap, *, n_blocks: int | None = None, feed_forward: bool = True, scaling: tuple[str, ...] = ()
+    m: ModelMap,
+    *,
+    n_blocks: int | None = None,
+    feed_forward: bool = True,
+    scaling: tuple[str, ...] = (),
+    rotated: float | None = 1.0,
 ) -> None:
     """Counts, sizes, norm, rope. n_blocks: with layers that predict further tokens, where those are written.
 
-    scaling: ways to scale positions that the table has lines for, besides linear and yarn.
+    scaling: ways to scale positions that the table has lines for, besides linear, yarn and llama3. rotated: the share
+    of a head's values that rotates where config.json does not say; None: they are no share of it, so no llama3.
     """
     check_activation(m)
     m.key("block_count", n_blocks or m.n_layers)
@@ -67,7 +74,10 @@ def basic_keys(
     m.key("attention.head_count", n_heads)
     m.key("attention.head_count_kv", m.config.size("num_key_value_heads", n_heads))
     m.number("attention.layer_norm_rms_epsilon", m.config.number(("rms_norm_eps", "norm_eps")))
-    _rope_keys(m, ("default", "linear", "yarn", *scaling))
+    _rope_keys(m, ("default", "linear", "yarn", *(("llama3",) if rotated else ()), *scaling))
+    if rotated and m.config.rope.kind == "llama3":
+        share = m.config.rope.number("partial_rotary_factor", rotated)
+        _llama3_frequencies(m, int(heads_of(m).head_dim * share))
     if m.config.get("head_dim") is not None:
         head_dim = m.config.size("head_dim")
         m.key("attention.key_length", head_dim)
@@ -109,17 +119,15 @@ def _rope_keys(m: ModelMap, known: tuple[str, ...]) -> None:
             m.key("rope.scaling.yarn_truncate", not is_usual, ValueType.BOOL)
 
 
-def llama3_frequencies(m: ModelMap, head_dim: int) -> None:
+def _llama3_frequencies(m: ModelMap, n_rotated: int) -> None:
     """The tensor of divisors for `llama3` scaling: long waves are stretched, short ones stay (Llama 3.1's rule)."""
     rope = m.config.rope
-    if rope.kind != "llama3":
-        return
     factor = rope.number("factor", 8.0)
     low, high = rope.number("low_freq_factor", 1.0), rope.number("high_freq_factor", 4.0)
     original = rope.number("original_max_position_embeddings", 8192)
     if factor <= 0 or not 0 < low < high:
         raise m.config.wrong("rope_scaling.low_freq_factor", "0 < low_freq_factor < high_freq_factor", low)
-    frequencies = rope.number("rope_theta", 10000.0) ** -(np.arange(0, int(head_dim), 2) / int(head_dim))
+    frequencies = rope.number("rope_theta", 10000.0) ** -(np.arange(0, n_rotated, 2) / n_rotated)
     turns = original * frequencies / (2 * np.pi)  # within the original context
     blend = np.clip((turns - low) / (high - low), 0, 1)  # 0: stretched, 1: as it was
     m.constant("rope_freqs.weight", (1 / ((1 - blend) / factor + blend)).tolist())
@@ -163,22 +171,29 @@ def normalised_weights(m: ModelMap, *, usual: bool, unsaid: bool) -> None:
         m.key("expert_weights_norm", found, ValueType.BOOL)
 
 
-def every_layer_has_experts(m: ModelMap) -> None:
-    """Raise UnsupportedModelError for the variants whose GGUF architecture could not say which layers are dense."""
-    if m.config.size("decoder_sparse_step", 1) != 1 or m.config.get("mlp_only_layers"):
-        raise UnsupportedModelError(
-            f"{m.config.path}: expected experts in every layer, found decoder_sparse_step = "
-            f"{m.config.get('decoder_sparse_step')} and mlp_only_layers = {m.config.get('mlp_only_layers')!r:.60}. "
-            f"The GGUF architecture {m.architecture} cannot say so."
-        )
+def layers_with_experts(m: ModelMap) -> list[bool]:
+    """Which layers are mixtures, by `decoder_sparse_step` and `mlp_only_layers`; the others are dense."""
+    step, dense = m.config.size("decoder_sparse_step", 1), m.config.get("mlp_only_layers") or []
+    if not isinstance(dense, list) or not all(isinstance(layer, int) for layer in dense):
+        raise m.config.wrong("mlp_only_layers", "a list of layers", dense)
+    return [(layer + 1) % step == 0 and layer not in dense for layer in range(m.n_layers)]
 
 
-def no_sliding_window(m: ModelMap) -> None:
-    """Raise UnsupportedModelError where a window is in use that the GGUF architecture could not say."""
+def window_keys(m: ModelMap, layers: Sequence[bool], *, in_use: bool) -> None:
+    """The sliding window, where one is shorter than the context, and which `layers` have it if not all do.
+
+    layers: those that the reference gives it where config.json has no `layer_types`. in_use: whether windows are,
+    where `use_sliding_window` is left out. llama.cpp attends to everything in these architectures.
+    """
     window = m.config.get("sliding_window")
-    in_use = m.config.flag("use_sliding_window", True)
-    if in_use and isinstance(window, int) and 0 < window < m.config.size("max_position_embeddings"):
-        raise UnsupportedModelError(
-            f"{m.config.path}: expected attention to the whole context, found sliding_window = {window}. "
-            f"The GGUF architecture {m.architecture} cannot say so."
-        )
+    if not m.config.flag("use_sliding_window", in_use) or not isinstance(window, int):
+        return
+    if not 0 < window < m.config.size("max_position_embeddings"):
+        return
+    kinds = m.config.texts("layer_types", m.n_layers)
+    has_window = list(layers) if kinds is None else [kind == "sliding_attention" for kind in kinds]
+    if not any(has_window):
+        return
+    m.key("attention.sliding_window", window)
+    if not all(has_window):
+        m.key("attention.sliding_window_pattern", has_window, ValueType.BOOL)

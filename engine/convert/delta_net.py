@@ -17,7 +17,7 @@ from engine.errors import ModelFormatError
 from engine.gguf.value_types import ValueType
 
 _MTP_LAYER = re.compile(r"^mtp\.layers\.(\d+)\.")
-_ROTATED = 0.25
+ROTATED = 0.25
 _INTERVAL = 4
 
 
@@ -111,7 +111,7 @@ def delta_keys(m: ModelMap, kinds: list[str], n_predict: int) -> None:
     m.key("attention.recurrent_layers", recurrent, ValueType.BOOL)
     m.key("full_attention_interval", m.config.size("full_attention_interval", _INTERVAL))
     head_dim = m.keys[f"{m.architecture}.attention.key_length"].value
-    m.key("rope.dimension_count", int(head_dim * m.config.rope.number("partial_rotary_factor", _ROTATED)))
+    m.key("rope.dimension_count", int(head_dim * m.config.rope.number("partial_rotary_factor", ROTATED)))
     if n_predict:
         m.key("nextn_predict_layers", n_predict)
 
@@ -133,14 +133,25 @@ def gated_attention(layer: Layer, heads: Heads) -> None:
         ("attn_v.weight", "self_attn.v_proj.weight", (heads.n_key, m.hidden)),
         ("attn_output.weight", "self_attn.o_proj.weight", (m.hidden, heads.n_query)),
     )
+    if m.config.flag("attention_bias", False):
+        layer.table(
+            ("attn_q.bias", "self_attn.q_proj.bias", (2 * heads.n_query,)),
+            ("attn_k.bias", "self_attn.k_proj.bias", (heads.n_key,)),
+            ("attn_v.bias", "self_attn.v_proj.bias", (heads.n_key,)),
+            ("attn_output.bias", "self_attn.o_proj.bias", (m.hidden,)),
+        )
     query_key_norms(layer, heads.head_dim, heads.head_dim, change=offset_norms)
 
 
-def shared_and_routed(layer: Layer, n_experts: Size) -> None:
-    """The layer's norms, its experts, and the shared one behind its gate."""
-    m = layer.model
+def outer_norms(layer: Layer) -> None:
+    """The norms before attention (or the delta net) and before the feed-forward part."""
     for target, source in (("attn_norm", "input_layernorm"), ("post_attention_norm", "post_attention_layernorm")):
-        layer.tensor(f"{target}.weight", f"{source}.weight", (m.hidden,), change=offset_norms)
+        layer.tensor(f"{target}.weight", f"{source}.weight", (layer.model.hidden,), change=offset_norms)
+
+
+def shared_and_routed(layer: Layer, n_experts: Size) -> None:
+    """The layer's experts, and the shared one behind its gate."""
+    m = layer.model
     experts(layer, n_experts, m.config.size("moe_intermediate_size"))
     n_shared = m.config.size("shared_expert_intermediate_size")
     feed_forward(layer, n_shared, source="mlp.shared_expert", suffix="_shexp")

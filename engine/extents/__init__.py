@@ -20,6 +20,7 @@ FAMILIES: dict[str, Rule] = {
     "add": rows.add,
     "gather_rows": rows.gather_rows,
     "matmul": products.matmul,
+    "close_heads": attention.close_heads,
     "rope": attention.rope,
     "rope_store": attention.rope_store,
     "attention": attention.attention,

@@ -18,6 +18,16 @@ def rope(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Reach]:
     yield from _rotation(op, o, facts)
 
 
+def close_heads(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Reach]:
+    one_a_row(op)
+    fits(op, 1, min(o["n_heads"], o["n"]))
+    fits(op, o["n"], o["pitch"])
+    fits(op, 4 * o["n_heads"] * o["pitch"], o["x_stride"])
+    fits(op, 4 * o["n_heads"] * o["n"], o["out_stride"])
+    yield Reach("x", o["x_stride"] * op.extent.most)
+    yield Reach("out", o["out_stride"] * op.extent.most, writes=True)
+
+
 def latent_store(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Reach]:
     one_a_row(op)
     n_rope = 2 * o["n_pairs"]
@@ -98,6 +108,7 @@ def attention(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Reach]
         yield Reach("rounded", o["rounded_stride"] * op.extent.most, writes=True)
     else:
         same(op, "rounded_stride", o["rounded_stride"], 0)
+        same(op, "heads_done", o["heads_done"], 0)
 
 
 def paged(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Reach]:

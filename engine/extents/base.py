@@ -64,6 +64,12 @@ def whole(op: Operation, n: int, multiple: int) -> None:
         raise PlanError(f"The operation {op.kernel} takes a multiple of {multiple} values, not {n}.")
 
 
+def registers(op: Operation, n: int) -> int:
+    """The bytes of `n` floats that the kernel takes sixteen at a time, the last ones with what follows them."""
+    whole(op, n, 1)
+    return -(-n // 16) * 64
+
+
 def same(op: Operation, name: str, found: object, expected: object) -> None:
     if found != expected:
         raise PlanError(f"The operation {op.kernel} has {found} for {name} where {expected} was expected.")

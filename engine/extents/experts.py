@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from engine.extents.base import Facts, Limits, Reach, fits, one_a_row, same, whole
+from engine.extents.base import Facts, Limits, Reach, fits, one_a_row, registers, same, whole
 from engine.kernels.layout import BLOCK, ITEM_BYTES, SCALED_BLOCKS, activation_row_bytes
 from engine.plan import Operation
 
@@ -12,12 +12,12 @@ from engine.plan import Operation
 def swiglu(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Reach]:
     same(op, "unit", op.extent.unit, 1)
     same(op, "row_chunks", o["row_chunks"], op.extent.row_chunks)
-    whole(op, o["n_columns"], 16)
     whole(op, o["columns_per_chunk"], BLOCK * SCALED_BLOCKS)
     fits(op, o["n_columns"], o["row_chunks"] * o["columns_per_chunk"])
-    fits(op, 4 * o["n_columns"], o["stride"])
+    fits(op, registers(op, o["n_columns"]), o["stride"])
     rows = op.extent.most
     if op.kernel == "swiglu_clamped":
+        whole(op, o["n_columns"], 16)  # of the biases, which follow one another
         rows, group = facts.limits.max_pairs, facts.group
         same(op, "extent", op.extent.cell, group.get("n_items"))
         same(op, "items", o["items"], group.get("items"))
@@ -30,6 +30,8 @@ def swiglu(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Reach]:
         whole(op, o["n_columns"], 32)
         fits(op, activation_row_bytes(o["n_columns"]), o["rounded_stride"])
         yield Reach("rounded", o["rounded_stride"] * rows, writes=True)
+    else:
+        same(op, "rounded_stride", o["rounded_stride"], 0)
 
 
 def route(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Reach]:
@@ -85,12 +87,12 @@ def group(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Reach]:
 
 def combine(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Reach]:
     one_a_row(op)
-    whole(op, o["n"], 16)
-    fits(op, 4 * o["n"], o["stride"])
+    fits(op, registers(op, o["n"]), o["stride"])
     same(op, "top_k", o["top_k"], facts.group.get("top_k"))
     for name in ("pair_of", "experts"):
         same(op, name, o[name], facts.group.get(name))
     if o["bias"]:
+        whole(op, o["n"], 16)
         yield Reach("bias", 4 * facts.group["n_experts"] * o["n"])
     yield Reach("experts", 4 * o["top_k"] * op.extent.most)
     yield Reach("x", o["stride"] * op.extent.most, writes=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from engine.extents.base import Facts, Reach, fits, one_a_row, same, whole
+from engine.extents.base import Facts, Reach, fits, one_a_row, registers, same, whole
 from engine.gguf import TensorType
 from engine.kernels.layout import activation_row_bytes
 from engine.plan import Operation
@@ -24,13 +24,15 @@ def embed(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Reach]:
 
 def rms_norm(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Reach]:
     one_a_row(op)
-    whole(op, o["n"], 16)
     fits(op, 1, o["n_parts"])
-    row_bytes = 4 * o["n"] * o["n_parts"]
+    if o["n_parts"] > 1:
+        whole(op, o["n"], 16)
+    part_bytes = registers(op, o["n"])
+    row_bytes = part_bytes * o["n_parts"]
     fits(op, row_bytes, o["stride"])
     yield Reach("x", o["stride"] * (op.extent.most - 1) + row_bytes)
     yield Reach("out", o["stride"] * (op.extent.most - 1) + row_bytes, writes=True)
-    yield Reach("weight", 4 * o["n"])
+    yield Reach("weight", part_bytes)
 
 
 def layer_norm(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Reach]:
@@ -45,8 +47,7 @@ def layer_norm(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Reach
 
 def scale_rows(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Reach]:
     one_a_row(op)
-    whole(op, o["n"], 16)
-    fits(op, 4 * o["n"], o["stride"])
+    fits(op, registers(op, o["n"]), o["stride"])
     yield Reach("x", o["stride"] * op.extent.most, writes=True)
 
 
@@ -69,8 +70,7 @@ def quantise(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Reach]:
 
 def add(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Reach]:
     one_a_row(op)
-    whole(op, o["n"], 16)
-    fits(op, 4 * o["n"], o["stride"])
+    fits(op, registers(op, o["n"]), o["stride"])
     yield Reach("x", o["stride"] * op.extent.most, writes=True)
     yield Reach("y", o["stride"] * op.extent.most)
     if "gate" in o:

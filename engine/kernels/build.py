@@ -46,6 +46,7 @@ FAMILIES = (  # those with the longest to compile first, so that the processes e
     "code_embed",
     "activation",
     "encode_floats",
+    "heads",
 )
 
 

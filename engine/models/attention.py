@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
+import numpy.typing as npt
 
 from engine.kernels.layout import QUERY_BYTES, kv_head_bytes
 from engine.memory import view
@@ -53,6 +54,36 @@ class Heads:
     has_gate: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class HeadRows:
+    """Where `n_heads` heads are in a tensor of `n_rows`: `width` rows each, every `pitch` rows from `first` on."""
+
+    n_rows: int
+    first: int
+    pitch: int
+    n_heads: int
+    width: int
+
+    @property
+    def strips(self) -> tuple[Strips, ...]:
+        if self.pitch == self.width == whole_registers(self.width):
+            return (Strips(self.n_rows, self.first, self.n_heads * self.width),)
+        return tuple(Strips(self.n_rows, self.first + self.pitch * head, self.width) for head in range(self.n_heads))
+
+    @property
+    def padded(self) -> npt.NDArray[np.int64]:
+        """(n_heads * width, filled up): the row of each value, -1 where there is none."""
+        rows = np.full((self.n_heads, whole_registers(self.width)), -1)
+        starts = self.first + self.pitch * np.arange(self.n_heads)
+        rows[:, : self.width] = starts[:, None] + np.arange(self.width)
+        return rows.reshape(-1)
+
+
+def whole_registers(n: int) -> int:
+    """`n` values, filled up to a multiple of 16."""
+    return -(-n // 16) * 16
+
+
 class Attention(Parts):
     """Attention blocks; each takes its place in the KV pages when it is added."""
 
@@ -60,6 +91,8 @@ class Attention(Parts):
         super().__init__(setting)
         self.page_bytes = 0  # of all layers so far
         self.rope_scaling = self.hyper.rope_scaling  # may be changed until the first layer is added
+        # in memory a head's values fill whole registers, with zeros where a model's heads do not
+        self._head_dim, self._value_dim = whole_registers(self.hyper.head_dim), whole_registers(self.hyper.value_dim)
 
     def self_attention(self, prefix: str, heads: Heads) -> None:
         """A layer's whole attention block, from its norm to its output projection; biases where the file has them."""
@@ -72,6 +105,8 @@ class Attention(Parts):
         if gate is not None:
             with self.plan.in_sequence("attention"):
                 self._open_gate(attended, gate)
+        if self._value_dim != self.hyper.value_dim:
+            attended = self._without_padding(attended)
         with self.plan.side_by_side("attention"):
             name = f"{prefix}attn_output"
             projected = self.linear(
@@ -81,22 +116,28 @@ class Attention(Parts):
 
     def _projections(self, x: Rows, prefix: str, heads: Heads) -> tuple[Rows, Rows, Rows, Rows | None]:
         hyper, n_kv_heads = self.hyper, self._kv_heads(heads)
-        sizes = (hyper.n_heads * hyper.head_dim, n_kv_heads * hyper.head_dim, n_kv_heads * hyper.value_dim)
-        results, first, gate = [], 0, None
+        shapes = ((hyper.n_heads, hyper.head_dim), (n_kv_heads, hyper.head_dim), (n_kv_heads, hyper.value_dim))
+        n_fused, first, results, gate = sum(n * width for n, width in shapes), 0, [], None
         with self.plan.side_by_side("attention"):
-            for part, n, out in zip("qkv", sizes, ("queries", "keys", "values"), strict=True):
-                name, strips = f"{prefix}attn_{part}", tuple[Strips, ...]()
+            for part, (n, width), out in zip("qkv", shapes, ("queries", "keys", "values"), strict=True):
+                name, n_rows, pitch = f"{prefix}attn_{part}", n * width, width
                 if heads.is_fused:
-                    name, strips = f"{prefix}attn_qkv", (Strips(sum(sizes), first, n),)
+                    name, n_rows = f"{prefix}attn_qkv", n_fused
                 elif heads.has_gate and part == "q":
-                    strips = (Strips(2 * n, 0, hyper.head_dim, hyper.n_heads),)
-                    gates = (Strips(2 * n, hyper.head_dim, hyper.head_dim, hyper.n_heads),)
-                    gate = self.linear(x, f"{name}.weight", n, "attention gate", strips=gates)
-                bias = None if strips else f"{name}.bias"
-                results.append(self.linear(x, f"{name}.weight", n, out, bias=bias, strips=strips))
-                first += n
+                    n_rows, pitch = 2 * n_rows, 2 * pitch
+                    gate = self._heads_of(x, name, "attention gate", HeadRows(n_rows, width, pitch, n, width))
+                results.append(self._heads_of(x, name, out, HeadRows(n_rows, first, pitch, n, width)))
+                first += n * width if heads.is_fused else 0
         q, k, v = results
         return q, k, v, gate
+
+    def _heads_of(self, x: Rows, name: str, out: str, rows: HeadRows) -> Rows:
+        """What a projection gives for some heads, each filled up with zeros to whole registers."""
+        self.weights.require(f"{name}.weight", (rows.n_rows, x.n))  # before any list of its rows is made
+        padded, bias = rows.padded, 0
+        if self.weights.has(f"{name}.bias"):
+            bias = self.weights.picked_vector(f"{name}.bias", rows.n_rows, padded).address
+        return self.linear(x, f"{name}.weight", padded.size, out, bias=bias, strips=rows.strips)
 
     def _kv_heads(self, heads: Heads) -> int:
         return heads.n_kv_heads or self.hyper.n_kv_heads
@@ -111,12 +152,12 @@ class Attention(Parts):
             "pages": self.batch.pages,
             "max_pages": self.batch.max_pages,
             "layer_offset": self.page_bytes,
-            "head_bytes": kv_head_bytes(hyper.head_dim, hyper.value_dim, element_bytes),
+            "head_bytes": kv_head_bytes(self._head_dim, self._value_dim, element_bytes),
             "is_half": int(self.config.kv_type == "f16"),
             "n_heads": hyper.n_heads,
             "n_kv_heads": n_kv_heads,
-            "head_dim": hyper.head_dim,
-            "value_dim": hyper.value_dim,
+            "head_dim": self._head_dim,
+            "value_dim": self._value_dim,
         }
 
     def _rotate_and_store(self, prefix: str, q: Rows, k: Rows, v: Rows, heads: Heads) -> None:
@@ -125,13 +166,13 @@ class Attention(Parts):
         with self.plan.in_sequence("attention"):
             if norms and norms.after_rope and n_pairs:
                 for rows in (q, k):
-                    n_heads, head_dim = rows.n // self.hyper.head_dim, self.hyper.head_dim
+                    n_heads, head_dim = rows.n // self._head_dim, self._head_dim
                     shape = {"x": rows.address, "stride": rows.stride, "n_heads": n_heads, "head_dim": head_dim}
                     self.plan.add("rope", self._tokens, n_pairs=n_pairs, **shape, **rotation)
                 n_pairs = 0
             if norms:
-                self._rms_norm(q, q, f"{prefix}attn_q_norm.weight", norms.n_query, self._tokens)
-                self._rms_norm(k, k, f"{prefix}attn_k_norm.weight", norms.n_key, self._tokens)
+                self._norm_heads(q, f"{prefix}attn_q_norm.weight", norms.n_query)
+                self._norm_heads(k, f"{prefix}attn_k_norm.weight", norms.n_key)
             for rows in (q, k, v) if heads.limit else ():
                 shape = {"x": rows.address, "stride": rows.stride, "n": rows.n}
                 self.plan.add("clamp_rows", self._tokens, **shape, limit=heads.limit)
@@ -149,10 +190,25 @@ class Attention(Parts):
                 **self._page_operands(heads),
             )
 
+    def _norm_heads(self, x: Rows, weight: str, n: int) -> None:
+        """An RMS norm over each head, or over all of them: `n` values, to which zeros may have been added.
+
+        With m values where there were n, the mean of squares is n / m of what it should be; weight and epsilon make up
+        for it.
+        """
+        self.weights.require(weight, (n,))
+        head_dim, share = self.hyper.head_dim, self.hyper.head_dim / self._head_dim
+        picked = HeadRows(n, 0, head_dim, n // head_dim, head_dim).padded
+        vector = self.weights.picked_vector(weight, n, picked, math.sqrt(share))
+        epsilon = self.hyper.norm_epsilon * share
+        self._rms_norm_by(x, x, vector.address, picked.size, self._tokens, epsilon)
+
     def _attend(self, prefix: str, q: Rows, heads: Heads) -> Rows:
         hyper, pages = self.hyper, self._page_operands(heads)
         n_kv_heads = pages["n_kv_heads"]
-        out = self.rows("attention", hyper.n_heads * hyper.value_dim, rounded=True)
+        is_padded = self._value_dim != hyper.value_dim
+        out = self.rows("attention", hyper.n_heads * self._value_dim, rounded=not is_padded)
+        rounds = bool(out.rounded) and not heads.has_gate
         unit = self._attention_unit(hyper.n_heads // n_kv_heads)
         sinks = self.weights.vector(f"{prefix}attn_sinks.weight", hyper.n_heads).address if heads.has_sinks else 0
         with self.plan.side_by_side("attention"):
@@ -165,15 +221,25 @@ class Attention(Parts):
                 q_stride=q.stride,
                 out=out.address,
                 out_stride=out.stride,
-                rounded=0 if heads.has_gate else out.rounded,
-                rounded_stride=0 if heads.has_gate else out.rounded_stride,
-                heads_done=0 if heads.has_gate else self.buffer("heads done", 8 * self._tokens.most).address,
+                rounded=out.rounded if rounds else 0,
+                rounded_stride=out.rounded_stride if rounds else 0,
+                heads_done=self.buffer("heads done", 8 * self._tokens.most).address if rounds else 0,
                 window=heads.window,
                 sinks=sinks,
                 scale=1 / math.sqrt(hyper.head_dim) if heads.scale is None else heads.scale,
                 **pages,
             )
         self.page_bytes += n_kv_heads * pages["head_bytes"]
+        return out
+
+    def _without_padding(self, x: Rows) -> Rows:
+        """The values of all heads side by side, as the output projection takes them."""
+        n_heads, value_dim = self.hyper.n_heads, self.hyper.value_dim
+        out = self.rows("attention, close", n_heads * value_dim, rounded=True)
+        strides = {"x": x.address, "x_stride": x.stride, "out": out.address, "out_stride": out.stride}
+        with self.plan.in_sequence("attention"):
+            self.plan.add("close_heads", self._tokens, **strides, n_heads=n_heads, pitch=self._value_dim, n=value_dim)
+            self._quantise(out, self._tokens)
         return out
 
     def _attention_unit(self, group: int) -> int:

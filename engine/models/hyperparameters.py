@@ -9,7 +9,7 @@ from engine.errors import ModelFormatError, UnsupportedModelError
 from engine.models.keys import Keys
 from engine.models.rope_scaling import RopeScaling
 
-_LANES = 16  # values that the kernels take together
+INPUTS_TOGETHER = 4  # that a product with floats takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +94,11 @@ class Hyperparameters:
             )
         for what, value in (
             ("embedding length", self.n_embedding),
-            ("head size", self.head_dim),
-            ("value size", self.value_dim),
+            ("values of all heads", self.n_heads * self.value_dim),
             ("feed-forward length", self.n_feed_forward),
             ("feed-forward length of the experts", self.n_expert_feed_forward),
         ):
-            if value % _LANES:
-                raise UnsupportedModelError(f"The {what} of this model is {value}; a multiple of {_LANES} is needed.")
+            if value % INPUTS_TOGETHER:
+                raise UnsupportedModelError(
+                    f"The {what} of this model: {value}; a multiple of {INPUTS_TOGETHER} is needed."
+                )

@@ -79,6 +79,12 @@ class Keys:
             raise self._wrong(key, f"{n} times true or false", value)
         return flags[:n]
 
+    def windows(self, n_layers: int) -> list[int]:
+        """The sliding window of each layer; 0: it attends to everything, as where the file says nothing."""
+        window = self.integer("attention.sliding_window", 0, least=0)
+        has_window = self.flags("attention.sliding_window_pattern", n_layers) or [True] * n_layers
+        return [window * is_sliding for is_sliding in has_window]
+
     def text(self, key: str, default: str | None = None) -> str:
         value = self._value(key, default)
         if not isinstance(value, str):

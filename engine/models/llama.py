@@ -11,9 +11,9 @@ from engine.models.mixture import Router
 def build(b: Builder, keys: Keys) -> None:
     hyper = b.hyper
     b.embed()
-    for layer in range(hyper.n_layers):
+    for layer, window in enumerate(keys.windows(hyper.n_layers)):
         prefix = f"blk.{layer}."
-        b.self_attention(prefix, Heads(neox=False))
+        b.self_attention(prefix, Heads(neox=False, window=window))
         if hyper.n_experts:
             # Mixtral's weights are a softmax over the chosen two, which is the softmax over all, normalised
             b.mixture(layer, prefix, Router(normalise=True))

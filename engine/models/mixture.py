@@ -77,6 +77,10 @@ class Mixture(Parts):
         self.sums = self.buffer("expert sums", 8 * 3)
         self.need_scratch(8 * max(hyper.n_experts, 16) * 2)
 
+    def is_dense(self, prefix: str) -> bool:
+        """Whether the layer `prefix` has a dense network, in a model whose other layers may have experts."""
+        return self.weights.has(f"{prefix}ffn_gate.weight")
+
     def mixture(
         self,
         layer: int,

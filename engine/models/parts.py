@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from engine.batch import Batch
 from engine.config import EngineConfig
-from engine.kernels.layout import MATMUL_SCRATCH_BYTES, TILE_ROWS, matmul_kernel
+from engine.errors import UnsupportedModelError
+from engine.kernels.layout import GROUP, MATMUL_SCRATCH_BYTES, TILE_ROWS, matmul_kernel
 from engine.kernels.library import KernelLibrary
 from engine.memory import Memory
 from engine.models.hyperparameters import Hyperparameters
@@ -102,6 +103,10 @@ class Parts(Workspace):
         if not self.has_layer_norms:
             self._rms_norm(x, out, weight, x.n, extent)
             return
+        if x.n % GROUP:
+            raise UnsupportedModelError(
+                f"The embedding length of this model: {x.n}; its layer norms need a multiple of {GROUP}."
+            )
         self.plan.add(
             "layer_norm",
             extent,
@@ -170,13 +175,16 @@ class Parts(Workspace):
         n_rows: int,
         out: str,
         *,
-        bias: str | None = None,
+        bias: str | int | None = None,
         extent: Extent | None = None,
         strips: tuple[Strips, ...] = (),
     ) -> Rows:
-        """out = W x (+ bias), in the stage that is open. `strips`: which rows of the tensor `weight` W is."""
+        """out = W x (+ bias), in the stage that is open. `strips`: which rows of the tensor `weight` W is.
+
+        bias: the name of a tensor that a file may leave out, or an address.
+        """
         matrix = self.weights.matrix(weight, n_rows, x.n, *strips)
-        bias_address = self.weights.optional_vector(bias, n_rows) if bias else 0
+        bias_address = bias if isinstance(bias, int) else self.weights.optional_vector(bias, n_rows) if bias else 0
         n_out_rows = extent.most if extent else None
         result = self.rows(out, n_rows, n_rows=n_out_rows)
         self._matmul(matrix, x, result, weights=matrix.address, bias=bias_address, extent=extent or self._tokens)

@@ -9,8 +9,8 @@ from engine.models.keys import Keys
 
 def build(b: Builder, keys: Keys) -> None:
     b.embed()
-    for layer in range(b.hyper.n_layers):
+    for layer, window in enumerate(keys.windows(b.hyper.n_layers)):
         prefix = f"blk.{layer}."
-        b.self_attention(prefix, Heads(neox=True))
+        b.self_attention(prefix, Heads(neox=True, window=window))
         b.feed_forward(prefix, b.hyper.n_feed_forward)
     b.output()

@@ -11,9 +11,12 @@ from engine.models.mixture import Router, Shared
 def build(b: Builder, keys: Keys) -> None:
     router = Router(normalise=keys.flag("expert_weights_norm", False))
     b.embed()
-    for layer in range(b.hyper.n_layers):
+    for layer, window in enumerate(keys.windows(b.hyper.n_layers)):
         prefix = f"blk.{layer}."
-        b.self_attention(prefix, Heads(neox=True))
+        b.self_attention(prefix, Heads(neox=True, window=window))
+        if b.is_dense(prefix):
+            b.feed_forward(prefix, b.hyper.n_feed_forward)
+            continue
         shared = Shared(b.weights.n_rows(f"{prefix}ffn_gate_shexp.weight"), has_gate=True)
         b.mixture(layer, prefix, router, shared=shared)
     b.output()

@@ -9,9 +9,10 @@ from engine.models.keys import Keys
 
 def build(b: Builder, keys: Keys) -> None:
     hyper = b.hyper
+    norms = HeadNorms(hyper.head_dim, hyper.head_dim)
     b.embed()
-    for layer in range(hyper.n_layers):
+    for layer, window in enumerate(keys.windows(hyper.n_layers)):
         prefix = f"blk.{layer}."
-        b.self_attention(prefix, Heads(neox=True, norms=HeadNorms(hyper.head_dim, hyper.head_dim)))
+        b.self_attention(prefix, Heads(neox=True, norms=norms, window=window))
         b.feed_forward(prefix, hyper.n_feed_forward)
     b.output()

@@ -10,10 +10,13 @@ from engine.models.mixture import Router
 
 def build(b: Builder, keys: Keys) -> None:
     router = Router(normalise=keys.flag("expert_weights_norm", True))
-    heads = Heads(neox=True, norms=HeadNorms(b.hyper.head_dim, b.hyper.head_dim))
+    norms = HeadNorms(b.hyper.head_dim, b.hyper.head_dim)
     b.embed()
-    for layer in range(b.hyper.n_layers):
+    for layer, window in enumerate(keys.windows(b.hyper.n_layers)):
         prefix = f"blk.{layer}."
-        b.self_attention(prefix, heads)
-        b.mixture(layer, prefix, router)
+        b.self_attention(prefix, Heads(neox=True, norms=norms, window=window))
+        if b.is_dense(prefix):
+            b.feed_forward(prefix, b.hyper.n_feed_forward)
+        else:
+            b.mixture(layer, prefix, router)
     b.output()

@@ -23,6 +23,9 @@ def build(b: Builder, keys: Keys, *, is_tiled: bool = False) -> None:
             b.delta_net(prefix, delta)
         else:
             b.self_attention(prefix, attention)
+        if b.is_dense(prefix):
+            b.feed_forward(prefix, hyper.n_feed_forward, norm=norm)
+            continue
         shared = Shared(b.weights.n_rows(f"{prefix}ffn_gate_shexp.weight"), has_gate=True)
         b.mixture(layer, prefix, router, shared=shared, norm=norm)
     b.output()

@@ -11,8 +11,8 @@ _INTERVAL = 4  # no_rope_layer_interval of every published model; GGUF has no ke
 
 def build(b: Builder, keys: Keys) -> None:
     b.embed()
-    for layer in range(b.hyper.n_layers):
+    for layer, window in enumerate(keys.windows(b.hyper.n_layers)):
         prefix = f"blk.{layer}."
-        b.self_attention(prefix, Heads(neox=False, rotates=(layer + 1) % _INTERVAL != 0))
+        b.self_attention(prefix, Heads(neox=False, rotates=(layer + 1) % _INTERVAL != 0, window=window))
         b.feed_forward(prefix, b.hyper.n_feed_forward)
     b.output()

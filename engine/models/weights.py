@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 
 from engine.errors import InvalidRequestError, ModelFormatError, UnsupportedModelError
 from engine.gguf import GGUFReader, TensorInfo, TensorType, dequantise
@@ -51,7 +52,7 @@ class Matrix:
 class Strips:
     """Some rows of a tensor that holds several matrices: `height` rows from `first` on in each of `count` equal parts.
 
-    Where others follow, the height is a multiple of 16.
+    Each part begins a group of 16 rows; where its height is no multiple of that, rows of zeros fill the group.
     """
 
     n_rows: int  # of the whole tensor
@@ -102,6 +103,10 @@ class Weights:
     def n_rows(self, name: str) -> int:
         return self._tensor(name).shape[0]
 
+    def require(self, name: str, shape: tuple[int, ...]) -> None:
+        """Raise ModelFormatError unless the file has the tensor in that shape."""
+        self._check_shape(self._tensor(name), shape)
+
     def vector(self, name: str, n: int) -> Buffer:
         """A norm weight or bias as float32, padded with zeros to a multiple of 16."""
         tensor = self._expandable(name)
@@ -149,6 +154,21 @@ class Weights:
     def optional_vector(self, name: str, n: int) -> int:
         """The address of a vector that a file may leave out, else 0."""
         return self.vector(name, n).address if self.has(name) else 0
+
+    def picked_vector(self, name: str, n: int, picked: npt.NDArray[np.int64], factor: float = 1.0) -> Buffer:
+        """A vector made of some of the `n` values of another, times `factor`; where `picked` is -1 it has a zero."""
+        tensor = self._expandable(name)
+        self._check_shape(tensor, (n,))
+        buffer = self.memory.allocate(f"{name}, picked", 4 * -(-picked.size // GROUP) * GROUP, "weights")
+
+        def fill() -> None:
+            values = np.append(
+                dequantise(self.reader.data(name), tensor.type, (n,)) * np.float32(factor), np.float32(0)
+            )
+            view(buffer, np.float32, (picked.size,))[:] = values[picked]
+
+        self.memory.fill_later(fill)
+        return buffer
 
     def matrix(self, name: str, n_rows: int, n_inputs: int, *strips: Strips) -> Matrix:
         """A resident matrix, or `strips` of one, one after the other; it is packed when `packings` are carried out."""

@@ -17,10 +17,10 @@ from engine.model import Model
 from engine.plan import Operation, Plan
 from engine.verify import verify
 from tests.engine import compact
-from tests.engine.compact import LLAMA, MIXTRAL, open_model, open_small
+from tests.engine.compact import LLAMA, MIXTRAL, ODD, open_model, open_small
 from tests.support.tiny_models import TINY_MODELS
 
-NAMES = (*compact.NAMES, *sorted(TINY_MODELS))
+NAMES = (*compact.NAMES, *sorted(TINY_MODELS), ODD)
 
 FLAGS = {
     "neox",

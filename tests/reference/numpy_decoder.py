@@ -44,18 +44,18 @@ class Traits:
     epsilon: float = 0.0  # of the weights' sum
     rotates_every: int = 0  # all layers but every n-th rotate; 0: all
     norms_rotated: bool = False  # queries and keys after their rotation
-    windows: str = ""  # "all" layers, or the "even" ones
+    windows: str = ""  # "all" layers, the "even" ones, or those that a file "said", all if it says nothing
     ffn_norm: str = "ffn_norm"
 
 
 TRAITS = {
-    "llama": Traits("neighbours", normalises=True),
-    "qwen2": Traits(),
-    "qwen2moe": Traits(),
-    "qwen3": Traits(),
-    "qwen3moe": Traits(normalises=True),
+    "llama": Traits("neighbours", normalises=True, windows="said"),
+    "qwen2": Traits(windows="said"),
+    "qwen2moe": Traits(windows="said"),
+    "qwen3": Traits(windows="said"),
+    "qwen3moe": Traits(normalises=True, windows="said"),
     "olmoe": Traits(),
-    "smollm3": Traits("neighbours", rotates_every=4),
+    "smollm3": Traits("neighbours", rotates_every=4, windows="said"),
     "phi3": Traits(windows="all"),
     "phimoe": Traits(scoring="sparse", windows="all"),
     "deepseek": Traits("neighbours"),
@@ -167,7 +167,8 @@ class NumpyDecoder:
         return (rms_norm(whole, self.epsilon) * weight).reshape(x.shape)
 
     def window(self, layer: int) -> int:
-        applies = {"": False, "all": True, "even": layer % 2 == 0}[self.traits.windows]
+        said = self.key("attention.sliding_window_pattern", [True] * self.n_layers)
+        applies = {"": False, "all": True, "even": layer % 2 == 0, "said": said[layer]}[self.traits.windows]
         return int(self.key("attention.sliding_window", 0)) if applies else 0
 
     def attend(self, q: Array, k: Array, v: Array, scale: float, window: int = 0, sinks: Array | None = None) -> Array:

@@ -57,6 +57,26 @@ The file's norms, biases, routers and convolutions are F32, as converters leave 
 
 """
 
+_TAIL = """
+## What is refused by name
+
+No published model needs these; a file or checkpoint that does is refused before anything is computed:
+
+- embeddings, feed-forward networks, experts and the values of all heads together whose width is no multiple of 4 (types
+  of blocks ask for whole blocks besides); with layer norms, short convolutions or biases of experts: of 16
+- heads of a gated delta net of which keys are no multiple of 16 values, or values of 32; latent attention likewise
+- experts of one layer in several types; tensors that nothing of the architecture uses
+- when converting: positions scaled by a method that the architecture's publisher does not have (NTK by `dynamic` but
+  for Hunyuan, longrope but for Phi); DeepSeek's `moe_layer_freq` above 1; other gates than SiLU; biases of LFM2's
+  convolutions; other layers without positions than every fourth in SmolLM3, other windows than every second in gpt-oss
+
+Not refused, though llama.cpp refuses it or computes something else: sliding windows of Mistral 7B v0.1, of the first
+Mixtral and of Qwen (`attention.sliding_window`, and `attention.sliding_window_pattern` where not all layers have them),
+dense layers among sparse ones in Qwen's mixtures, llama3's scaling in any architecture whose heads rotate, heads and
+networks of any even width (OpenLLaMA 3B: heads of 100 values; Danube 3: 120; stories260K: 8, and 172 columns).
+`tests/engine/convert/test_variants.py` holds each against what transformers computes.
+"""
+
 Cells = Mapping[tuple[str, TensorType], str]  # (architecture, type) -> the letters of the tiers that are right
 
 
@@ -80,7 +100,7 @@ def table_text(cells: Cells) -> str:
     """The whole page."""
     lines = ["| | " + " | ".join(type.name for type in TYPES) + " |", "| --- |" + " --- |" * len(TYPES)]
     lines += [f"| {name} | " + " | ".join(cells[name, type] or "-" for type in TYPES) + " |" for name in NAMES]
-    return _HEAD + "\n".join(lines) + "\n"
+    return _HEAD + "\n".join(lines) + "\n" + _TAIL
 
 
 def read_table(text: str) -> dict[tuple[str, TensorType], str]:

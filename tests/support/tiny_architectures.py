@@ -38,9 +38,8 @@ def _qwen2(s: Sizes) -> Spec:
 
 def _qwen2moe(s: Sizes) -> Spec:
     shapes = s.frame(output=True)
-    for prefix in s.prefixes():
-        shapes |= s.attention(prefix, biases="qkv") | s.expert_block(prefix, shared=2 * s.expert_columns)
-        shapes[f"{prefix}ffn_gate_inp_shexp.weight"] = (s.hidden,)
+    for layer, prefix in enumerate(s.prefixes()):
+        shapes |= s.attention(prefix, biases="qkv") | s.usual_block(layer, prefix, shared=2 * s.expert_columns)
     return s.keys(**s.mixture, expert_shared_feed_forward_length=2 * s.expert_columns), shapes
 
 
@@ -53,8 +52,8 @@ def _qwen3(s: Sizes) -> Spec:
 
 def _qwen3moe(s: Sizes) -> Spec:
     shapes = s.frame(output=True)
-    for prefix in s.prefixes():
-        shapes |= s.attention(prefix, head_norms=True) | s.expert_block(prefix)
+    for layer, prefix in enumerate(s.prefixes()):
+        shapes |= s.attention(prefix, head_norms=True) | s.usual_block(layer, prefix)
     return s.keys(**s.mixture), shapes
 
 
@@ -177,6 +176,8 @@ def _qwen3next(s: Sizes, *, is_split: bool = False) -> Spec:
         if layer == 2:
             shapes |= s.attention(prefix, head_norms=True)
             shapes[f"{prefix}attn_q.weight"] = (2 * s.heads * s.head_dim, s.hidden)
+            if s.has_biases:
+                shapes[f"{prefix}attn_q.bias"] = (2 * s.heads * s.head_dim,)
         else:
             shapes[f"{prefix}attn_norm.weight"] = (s.hidden,)
             shapes[f"{prefix}attn_qkv.weight"] = (n_mixed, s.hidden)
@@ -190,8 +191,7 @@ def _qwen3next(s: Sizes, *, is_split: bool = False) -> Spec:
                 shapes |= dict.fromkeys(parts, (s.delta_value_heads, s.hidden))
             else:
                 shapes[f"{prefix}ssm_ba.weight"] = (2 * s.delta_value_heads, s.hidden)
-        shapes |= s.expert_block(prefix, norm, shared=s.expert_columns)
-        shapes[f"{prefix}ffn_gate_inp_shexp.weight"] = (s.hidden,)
+        shapes |= s.usual_block(layer, prefix, norm, shared=s.expert_columns)
     more = {
         "block_count": _PERIOD,
         "rope.dimension_count": s.head_dim // 2,

@@ -34,6 +34,8 @@ class Sizes:
     delta_value_heads: int = 4
     delta_dim: int = 32
     window: int = 40
+    slides: str = ""  # in which layers of the architectures that may have a window: "all", "first"
+    is_mixed: bool = False  # the first layer is dense, where the architecture usually has experts in all of them
     has_output: bool | None = None  # or the embedding's matrix is used again
     has_biases: bool | None = None  # of queries, keys and values
     normalises: bool | None = None  # the chosen experts' weights
@@ -57,9 +59,15 @@ class Sizes:
             "attention.layer_norm_rms_epsilon": 1e-5,
             "rope.freq_base": 10000.0,
             "rope.dimension_count": self.head_dim,
+            **self._slides,
             **(more if self.scaling is None else {key: more[key] for key in more if "scaling" not in key}),
             **{f"rope.scaling.{key}": value for key, value in (self.scaling or {}).items()},
         }
+
+    @property
+    def _slides(self) -> dict[str, Any]:
+        first = {"attention.sliding_window_pattern": [True] + [False] * 7} if self.slides == "first" else {}
+        return {"attention.sliding_window": self.window, **first} if self.slides else {}
 
     @property
     def mixture(self) -> dict[str, Any]:
@@ -98,6 +106,13 @@ class Sizes:
         if "o" in biases:
             shapes[f"{prefix}attn_output.bias"] = (self.hidden,)
         return shapes
+
+    def usual_block(self, layer: int, prefix: str, norm: str = "ffn_norm", *, shared: int = 0) -> Shapes:
+        """Experts, unless the model is mixed and this its first layer; `shared` experts are behind a gate."""
+        if layer == 0 and self.is_mixed:
+            return self.dense_block(prefix, norm)
+        gate: Shapes = {f"{prefix}ffn_gate_inp_shexp.weight": (self.hidden,)} if shared else {}
+        return self.expert_block(prefix, norm, shared=shared) | gate
 
     def dense_block(self, prefix: str, norm: str = "ffn_norm") -> Shapes:
         return {f"{prefix}{norm}.weight": (self.hidden,), **self.gated(prefix, "", self.feed_forward)}

@@ -53,7 +53,7 @@ def describe(m: ModelMap) -> None:
     n_group = Size(1, "topk_method greedy") if is_greedy else config.size("n_group", usual.n_group)
     n_group_used = n_group if n_group == 1 else config.size("topk_group", usual.n_group_used)
 
-    basic_keys(m)
+    basic_keys(m, rotated=None)
     m.key("attention.head_count_kv", 1)
     n_experts = expert_keys(m)
     if n_experts % n_group or not n_group_used <= n_group:

@@ -23,7 +23,7 @@ def describe(m: ModelMap) -> None:
         n_predict = Size(0, "no such layer in the checkpoint")  # fine-tuned ones often leave them out
     has_head_norms = config.flag("use_qk_norm", False)
 
-    basic_keys(m, n_blocks=m.n_layers + n_predict)
+    basic_keys(m, n_blocks=m.n_layers + n_predict, rotated=0.5)
     n_experts = expert_keys(m)
     m.key("expert_group_count", config.size("n_group", 1))
     m.key("expert_group_used_count", config.size("topk_group", 1))

@@ -6,8 +6,7 @@ from engine.convert.common_keys import (
     basic_keys,
     expert_keys,
     heads_of,
-    llama3_frequencies,
-    no_sliding_window,
+    window_keys,
 )
 from engine.convert.common_tensors import attention, experts, feed_forward, norms, router
 from engine.convert.model_map import ModelMap
@@ -21,14 +20,14 @@ def describe(m: ModelMap) -> None:
     n = m.config.size("intermediate_size")
     bias = m.config.flag("attention_bias", False)
     has_experts = m.config.architecture == "MixtralForCausalLM"
-    no_sliding_window(m)
 
-    basic_keys(m, scaling=("llama3",))
+    basic_keys(m)
+    if m.config.architecture != "LlamaForCausalLM":  # which never looks at it
+        window_keys(m, [True] * m.n_layers, in_use=True)
     m.key("vocab_size", m.n_vocabulary)
     m.key("rope.dimension_count", heads.head_dim)
     n_experts = expert_keys(m) if has_experts else None
 
-    llama3_frequencies(m, heads.head_dim)
     m.embeddings()
     for layer in m.layers():
         norms(layer)

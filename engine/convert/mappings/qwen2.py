@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.convert.common_keys import basic_keys, heads_of, no_sliding_window
+from engine.convert.common_keys import basic_keys, heads_of, window_keys
 from engine.convert.common_tensors import attention, feed_forward, norms
 from engine.convert.model_map import ModelMap
 
@@ -13,9 +13,10 @@ CLASSES = ("Qwen2ForCausalLM",)
 def describe(m: ModelMap) -> None:
     heads = heads_of(m)
     n = m.config.size("intermediate_size")
-    no_sliding_window(m)
 
     basic_keys(m)
+    first = m.config.size("max_window_layers", 28, least=0)
+    window_keys(m, [layer >= first for layer in range(m.n_layers)], in_use=False)
 
     m.embeddings()
     for layer in m.layers():

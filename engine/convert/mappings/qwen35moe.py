@@ -10,6 +10,7 @@ import numpy as np
 from engine.convert.common_keys import basic_keys, heads_of
 from engine.convert.common_tensors import router
 from engine.convert.delta_net import (
+    ROTATED,
     decay,
     delta_keys,
     delta_sizes,
@@ -19,6 +20,7 @@ from engine.convert.delta_net import (
     mtp_layers,
     mtp_tensors,
     offset_norms,
+    outer_norms,
     shared_and_routed,
 )
 from engine.convert.model_map import Layer, ModelMap
@@ -36,7 +38,7 @@ def describe(m: ModelMap) -> None:
     kinds = layer_kinds(m)
     n_predict = mtp_layers(m)
 
-    basic_keys(m, n_blocks=m.n_layers + n_predict, feed_forward=False)
+    basic_keys(m, n_blocks=m.n_layers + n_predict, feed_forward=False, rotated=ROTATED)
     n_experts = mixture_keys(m)
     sections = [*(m.config.rope.integers("mrope_section") or _SECTIONS), 0, 0, 0, 0][:4]
     m.key("rope.dimension_sections", sections, ValueType.INT32)
@@ -49,6 +51,7 @@ def describe(m: ModelMap) -> None:
         else:
             gated_attention(layer, heads)
         router(layer, n_experts)
+        outer_norms(layer)
         shared_and_routed(layer, n_experts)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from engine.convert.common_keys import (
     basic_keys,
-    every_layer_has_experts,
     expert_keys,
     heads_of,
-    no_sliding_window,
+    layers_with_experts,
     normalised_weights,
+    window_keys,
 )
-from engine.convert.common_tensors import attention, experts, norms, query_key_norms, router
+from engine.convert.common_tensors import attention, experts, feed_forward, norms, query_key_norms, router
 from engine.convert.model_map import ModelMap
 
 ARCHITECTURE = "qwen3moe"
@@ -20,10 +20,10 @@ CLASSES = ("Qwen3MoeForCausalLM",)
 def describe(m: ModelMap) -> None:
     heads = heads_of(m)
     n = m.config.size("moe_intermediate_size")
-    every_layer_has_experts(m)
-    no_sliding_window(m)
+    has_experts = layers_with_experts(m)
 
     basic_keys(m)
+    window_keys(m, [True] * m.n_layers, in_use=False)
     n_experts = expert_keys(m)
     m.key("expert_feed_forward_length", n)
     normalised_weights(m, usual=True, unsaid=False)
@@ -34,5 +34,8 @@ def describe(m: ModelMap) -> None:
         norms(layer)
         attention(layer, heads, bias=bias, output_bias=bias)
         query_key_norms(layer, heads.head_dim, heads.head_dim)
+        if not has_experts[layer.index]:
+            feed_forward(layer, m.config.size("intermediate_size"))
+            continue
         router(layer, n_experts)
         experts(layer, n_experts, n)

@@ -10,9 +10,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from engine.convert.common_keys import basic_keys, every_layer_has_experts, heads_of, normalised_weights
-from engine.convert.common_tensors import router
+from engine.convert.common_keys import basic_keys, heads_of, layers_with_experts, normalised_weights
+from engine.convert.common_tensors import feed_forward, router
 from engine.convert.delta_net import (
+    ROTATED,
     decay,
     delta_keys,
     delta_sizes,
@@ -22,6 +23,7 @@ from engine.convert.delta_net import (
     mtp_layers,
     mtp_tensors,
     offset_norms,
+    outer_norms,
     shared_and_routed,
 )
 from engine.convert.matrices import Picked
@@ -36,9 +38,9 @@ def describe(m: ModelMap) -> None:
     heads = heads_of(m)
     kinds = layer_kinds(m)
     n_predict = mtp_layers(m)
-    every_layer_has_experts(m)
+    has_experts = layers_with_experts(m) + [True] * n_predict
 
-    basic_keys(m, n_blocks=m.n_layers + n_predict)
+    basic_keys(m, n_blocks=m.n_layers + n_predict, rotated=ROTATED)
     n_experts = mixture_keys(m)
     normalised_weights(m, usual=True, unsaid=True)
     delta_keys(m, kinds, n_predict)
@@ -49,8 +51,12 @@ def describe(m: ModelMap) -> None:
             _delta_net(layer)
         else:
             gated_attention(layer, heads)
-        router(layer, n_experts)
-        shared_and_routed(layer, n_experts)
+        outer_norms(layer)
+        if has_experts[layer.index]:
+            router(layer, n_experts)
+            shared_and_routed(layer, n_experts)
+        else:
+            feed_forward(layer, m.config.size("intermediate_size"))
 
 
 def _delta_net(layer: Layer) -> None:
