@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QApplication, QWidget
 
 from ui.chat.conversation_view import ConversationView
 from ui.chat.message_view import MessageView
 from ui.chat.shown_message import MessageState, ShownMessage
 
+GAPS = [" "] * 12 + [".\n\n", ".\n\n- ", " **so** ", "\n"]
 PARAGRAPH = "The hummingbird beats its wings some fifty times a second, and hovers. " * 4
 
 
@@ -27,6 +32,26 @@ def view(qtbot: Any) -> ConversationView:
     with qtbot.waitExposed(view):
         view.show()
     return view
+
+
+def test_an_answer_that_grows_looks_as_if_it_had_been_painted_at_once(view: ConversationView) -> None:
+    def picture() -> QImage:
+        QApplication.sendPostedEvents()
+        QApplication.sendEvent(view, QEvent(QEvent.Type.UpdateRequest))  # paints now what waits for it
+        beside_scroll_bar = view.rect().adjusted(0, 0, -20, 0)
+        return view.screen().grabWindow(view.winId(), *beside_scroll_bar.getRect()).toImage()
+
+    random, text = Random(3), ""
+    answer = ShownMessage(1, "assistant", "", state=MessageState.STREAMING)
+    view.set_messages([ShownMessage(0, "user", "Tell me."), answer])
+    for _ in range(60):
+        text += " ".join(random.choices(PARAGRAPH.split(), k=random.randint(1, 9))) + random.choice(GAPS)
+        view.update_message(replace(answer, text=text))
+        view.flush()
+        grown = picture()
+        for widget in (view, *view.findChildren(QWidget)):
+            widget.update()
+        assert grown == picture(), text
 
 
 def test_a_thousand_messages_open_with_few_widgets(view: ConversationView, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -138,7 +138,8 @@ class ProseView(StaticTextEdit):
         line = place.layout().lineForTextPosition(changed_from - place.position())
         if line.isValid():
             top = place.layout().position().y() + line.y() - line.height()
-        self.viewport().update(0, math.floor(top), self.viewport().width(), self.height())
+        first = max(math.floor(top), 0)
+        self.viewport().update(0, first, self.viewport().width(), self.viewport().height() - first)
 
     def set_plain_text(self, text: str) -> None:
         """Show text as it is, without reading Markdown in it."""
