@@ -104,15 +104,12 @@ def try_carving(job: Job, request: CarvingRequest, *, replace_file: bool = False
         losses = _known_losses(request)
         wanted = worth_measuring(request.n_routed, request.top_k)
         job.report(MEASURING, fraction=len(losses) / len(wanted))
-        for top_k in wanted:
-            if top_k not in losses:
-                progress = _reporter(job, len(losses), len(wanted))
-                losses[top_k] = measure(
-                    source, path, sample_texts(), [top_k], n_shared=request.n_shared, progress=progress
-                )[0]
-                loss = losses[top_k]
-                job.say(f"{top_k} experts: divergence {loss.divergence:.3g} nats, perplexity {loss.perplexity:.2f}")
-                _write(request, _LOSSES, [asdict(loss) for loss in losses.values()])
+        missing = [top_k for top_k in wanted if top_k not in losses]
+        progress = _reporter(job, len(losses), len(wanted))
+        for loss in measure(source, path, sample_texts(), missing, n_shared=request.n_shared, progress=progress):
+            losses[loss.top_k] = loss
+            job.say(f"{loss.top_k} experts: divergence {loss.divergence:.3g} nats, perplexity {loss.perplexity:.2f}")
+            _write(request, _LOSSES, [asdict(loss) for loss in losses.values()])
         return Trial(request, path, tuple(losses[top_k] for top_k in wanted))
 
 

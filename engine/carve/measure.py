@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from engine.carve.record import Loss
 from engine.convert.calibrate.collect import reading_config
 from engine.convert.proof import compare_engines
-from engine.engine import Engine
+from engine.engine import Engine, Evaluation
+
+_KEPT_BYTES = 512 << 20  # of the dense model's logits, which are the same beside every number of experts
 
 
 def measure(
@@ -20,30 +22,47 @@ def measure(
     n_shared: int,
     n_most: int = 3,
     progress: Callable[[float], None] | None = None,
-) -> list[Loss]:
-    """The loss for each of `top_ks`, on at most `n_most` passages of `texts`.
+) -> Iterator[Loss]:
+    """The loss for each of `top_ks`, one after the other, on at most `n_most` passages of `texts`.
 
     progress(how many of `top_ks` are measured so far, the parts of one included) may raise to end the work.
     """
-    losses = list[Loss]()
     with Engine.open(source, reading_config()) as dense:
-        for top_k in top_ks:
+        known = _Known(dense)
+        for n_measured, top_k in enumerate(top_ks):
             with Engine.open(carved, reading_config(top_k=top_k)) as engine:
                 n_experts = engine.info.n_experts + n_shared
-                report = None if progress is None else _partial(progress, len(losses))
-                proof = compare_engines(dense, engine, texts, n_most=n_most, progress=report)
-            share = (top_k + n_shared) / n_experts
-            losses.append(
-                Loss(
-                    top_k,
-                    share,
-                    proof.perplexity,
-                    proof.source_perplexity,
-                    proof.divergence,
-                    proof.top_agreement,
+                report = None if progress is None else _partial(progress, n_measured)
+                proof = compare_engines(
+                    dense, engine, texts, n_most=n_most, read_source=known.evaluation, progress=report
                 )
+            yield Loss(
+                top_k,
+                (top_k + n_shared) / n_experts,
+                proof.perplexity,
+                proof.source_perplexity,
+                proof.divergence,
+                proof.top_agreement,
             )
-    return losses
+
+
+class _Known:
+    """What a model gives for passages, kept as far as it takes little memory."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._kept: dict[tuple[int, ...], Evaluation] = {}
+        self._n_bytes = 0
+
+    def evaluation(self, ids: list[int]) -> Evaluation:
+        passage = tuple(ids)
+        if passage in self._kept:
+            return self._kept[passage]
+        found = self._engine.evaluate(ids)
+        if self._n_bytes + found.logits.nbytes <= _KEPT_BYTES:
+            self._kept[passage] = found
+            self._n_bytes += found.logits.nbytes
+        return found
 
 
 def _partial(progress: Callable[[float], None], n_measured: int) -> Callable[[int, int], None]:

@@ -17,7 +17,7 @@ from engine.convert.proof.figures import Figures
 from engine.convert.proof.record import Proof
 from engine.convert.streaming import LayerSource, Reading, layer_source
 from engine.convert.streaming.layers import BUDGET_BYTES
-from engine.engine import Engine
+from engine.engine import Engine, Evaluation
 from engine.errors import ModelFormatError
 
 Array = npt.NDArray[Any]
@@ -78,15 +78,19 @@ def compare_engines(
     *,
     n_most: int = _PASSAGES,
     passage_tokens: int = PASSAGE_TOKENS,
+    read_source: Callable[[list[int]], Evaluation] | None = None,
     progress: Progress | None = None,
 ) -> Proof:
-    """`compare` for models that are open whole, with `reading_config`."""
+    """`compare` for models that are open whole, with `reading_config`.
+
+    `read_source`: what `source` gives for a passage, from somebody who knows it already; None: it reads it now.
+    """
     check_vocabularies(source.info.path.name, source.info.n_vocab, model.info.path.name, model.info.n_vocab)
     passage_tokens = min(passage_tokens, source.config.context_length - 1, model.config.context_length - 1)
     chosen = passages(source.tokenizer, texts, n_tokens=passage_tokens, n_most=n_most)
-    figures = Figures()
+    figures, read_source = Figures(), read_source or source.evaluate
     for done, ids in enumerate(chosen, 1):
-        expected, found = source.evaluate(ids), model.evaluate(ids)
+        expected, found = read_source(ids), model.evaluate(ids)
         figures.add(ids, log_probabilities(expected.logits), _blocks(log_probabilities(found.logits)))
         figures.add_routes(expected.experts, found.experts)
         if progress:

@@ -11,6 +11,7 @@ import pytest
 from engine import Engine, EngineConfig
 from engine.carve import Carving, Loss, check_dense, loss_keys, losses_of, measure, observe, write_carved
 from engine.convert import ConversionOptions, Mixture, planned, write_gguf
+from engine.engine import Evaluation
 from engine.errors import InvalidRequestError, UnsupportedModelError
 from engine.gguf import GGUFReader, dequantise
 from engine.gguf.amend import amend
@@ -82,7 +83,7 @@ def test_the_gguf_package_reads_it_with_its_keys(carved: Path) -> None:
 
 def test_fewer_experts_lose_more(dense: Path, carved: Path) -> None:
     told: list[float] = []
-    losses = measure(dense, carved, TEXTS, (6, 5, 1), n_shared=2, n_most=1, progress=told.append)
+    losses = list(measure(dense, carved, TEXTS, (6, 5, 1), n_shared=2, n_most=1, progress=told.append))
     assert told == [1, 2, 3]
     assert [loss.feed_forward_share for loss in losses] == [1, 7 / 8, 3 / 8]
     all_of_them, one_less, one = losses
@@ -91,6 +92,22 @@ def test_fewer_experts_lose_more(dense: Path, carved: Path) -> None:
     keys = loss_keys(losses, 6)
     assert keys["colibri.carve.is_demonstration"] is all_of_them.is_demonstration
     assert keys["colibri.carve.top_k"] == [6, 5, 1]
+
+
+def test_the_dense_model_reads_each_passage_once_for_all_numbers_of_experts(
+    dense: Path, carved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, evaluate = list[tuple[str, int]](), Engine.evaluate
+
+    def note(engine: Engine, ids: list[int]) -> Evaluation:
+        read.append((engine.info.path.name, hash(tuple(ids))))
+        return evaluate(engine, ids)
+
+    monkeypatch.setattr(Engine, "evaluate", note)
+    together = list(measure(dense, carved, TEXTS, (6, 5), n_shared=2, n_most=2))
+    of_dense = [passage for name, passage in read if name == dense.name]
+    assert len(of_dense) == len(set(of_dense)) and len(read) == 3 * len(of_dense)
+    assert together[1] == next(measure(dense, carved, TEXTS, (5,), n_shared=2, n_most=2))
 
 
 def test_the_table_is_read_from_a_file_as_it_was_measured(carved: Path, tmp_path: Path) -> None:
