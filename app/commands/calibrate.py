@@ -7,6 +7,7 @@ from pathlib import Path
 
 from app.calibration import measure_importance
 from app.commands.progress_line import ProgressLine
+from app.commands.reading_options import add_replace, add_text
 from app.jobs import Job
 
 _FEW_INPUTS = 32
@@ -22,9 +23,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("model", type=Path, metavar="MODEL", help="a GGUF file; best one of F16, BF16 or Q8_0")
     parser.add_argument("-o", "--output-path", type=Path, required=True, metavar="FILE", help="the file to write")
-    parser.add_argument("--text", type=Path, metavar="FILE", help="your own text (default: English, Chinese and code)")
-    parser.add_argument("--passages", type=int, metavar="N", help="read at most so many passages of 512 tokens")
-    parser.add_argument("--replace", action="store_true", help="replace a file that is there already")
+    add_text(parser, "English, Chinese and code", passages=None)
+    add_replace(parser)
     parser.set_defaults(run=run)
 
 

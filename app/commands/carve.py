@@ -10,7 +10,9 @@ from rich.console import Console
 from rich.table import Table
 
 from app.carving import Carved, carve
+from app.carving_request import PASSAGES
 from app.commands.progress_line import ProgressLine
+from app.commands.reading_options import add_replace, add_text
 from app.jobs import Job
 from engine.carve import Carving
 
@@ -23,9 +25,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "carve",
         help="make a mixture of experts of a dense model",
-        description="Split each feed-forward network of a dense model (architecture llama) into shared and routed "
-        "experts, without training. With all of them it computes what it did before; with fewer it loses, and a table "
-        "says how much. The file follows the layout of DeepSeek-MoE.",
+        description="Split each feed-forward network of a dense model (Llama's kind, Qwen2, Qwen3) into shared and "
+        "routed experts, without training. With all of them it computes what it did before; with fewer it loses, and a "
+        "table says how much. The file has a usual layout (DeepSeek-MoE's, or GLM-4.5's for Qwen).",
     )
     parser.add_argument("source", type=Path, metavar="DENSE", help="a dense GGUF model")
     parser.add_argument("-o", "--output-path", type=Path, required=True, metavar="MOE", help="the file to write")
@@ -43,11 +45,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="N",
         help="the first layers, which stay whole (default: %(default)s)",
     )
-    parser.add_argument("--text", type=Path, metavar="FILE", help="your own text for calibration")
-    parser.add_argument(
-        "--passages", type=int, default=12, metavar="N", help="of 512 tokens to read (default: %(default)s)"
-    )
-    parser.add_argument("--replace", action="store_true", help="replace a file that is there already")
+    add_text(parser, "English, Chinese and code", passages=PASSAGES)
+    add_replace(parser)
     parser.add_argument("--dry-run", action="store_true", help="print the table, write nothing")
     parser.set_defaults(run=run)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from app.calibration import calibration_texts, is_text, sample_texts
 from app.commands.progress_line import ProgressLine
+from app.commands.reading_options import add_replace
 from app.conversion import Converted, convert
 from app.file_types import FILE_TYPES, ROUTER_TYPES, FileType
 from app.jobs import Job
@@ -71,7 +72,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--router-pattern", metavar="NAME", help="the routers' tensors, {layer} for the layer, if named unusually"
     )
     parser.add_argument("--name", help="the model's name (default: from the folder's)")
-    parser.add_argument("--replace", action="store_true", help="replace a file that is there already")
+    add_replace(parser)
     parser.add_argument("--dry-run", action="store_true", help="check everything, write nothing")
     parser.set_defaults(run=run)
 

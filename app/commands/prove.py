@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from app.commands.progress_line import ProgressLine
+from app.commands.reading_options import add_text
 from app.jobs import Job
 from app.proving import prove
 
@@ -23,10 +24,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("source", type=Path, metavar="SOURCE", help="what the model was made of")
     parser.add_argument("model", type=Path, metavar="MODEL", help="the model")
-    parser.add_argument("--text", type=Path, metavar="FILE", help="your own text")
-    parser.add_argument(
-        "--passages", type=int, default=6, metavar="N", help="of 512 tokens, at most (default: %(default)s)"
-    )
+    add_text(parser, "one that calibration does not read", passages=6)
     parser.add_argument("--no-store", action="store_true", help="only show the figures")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(run=run)
