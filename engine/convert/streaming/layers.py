@@ -15,6 +15,7 @@ from engine.convert.options import ConversionOptions
 from engine.convert.plan import ConversionPlan
 from engine.convert.source import is_model_file, planned
 from engine.convert.write import outline
+from engine.errors import OutOfMemoryPlanError
 from engine.gguf import GGUFReader
 from engine.models.hyperparameters import Hyperparameters
 from engine.models.keys import Keys
@@ -23,6 +24,7 @@ BUDGET_BYTES = 768 << 20  # of weights at once; twice this and the buffers besid
 Layers = tuple[int, int]
 
 _LAYER = re.compile(r"^blk\.(\d+)\.")
+_EXPERTS = re.compile(r"_exps\.|\.ffn_(gate|up|down)\.\d+\.")
 _LARGE = ("token_embd.weight", "output.weight")
 
 
@@ -36,9 +38,14 @@ class LayerSource(ABC):
         self.n_layers, self.training_context = hyper.n_layers, hyper.training_context
         self.n_vocab = len(metadata.get("tokenizer.ggml.tokens", ()))
         self._layer_bytes = [0] * self.n_layers
+        least, share = [0.0] * self.n_layers, hyper.top_k / max(1, hyper.n_experts)
         for tensor, n_bytes in tensor_bytes.items():
             if (layer := layer_of(tensor)) is not None and layer < self.n_layers:
                 self._layer_bytes[layer] += n_bytes
+                least[layer] += n_bytes * (share if _EXPERTS.search(tensor) else 1)
+        output_bytes = next((tensor_bytes[name] for name in reversed(_LARGE) if name in tensor_bytes), 0)
+        parts = [*((n_bytes, f"layer {i}") for i, n_bytes in enumerate(least)), (output_bytes, "the output")]
+        self._least_bytes, self._largest = max(parts)
 
     @abstractmethod
     def opened(self, layers: Layers) -> Any:
@@ -46,6 +53,18 @@ class LayerSource(ABC):
 
         (n_layers, n_layers) stands for the output.
         """
+
+    def refuse_too_little(self, memory_bytes: int) -> None:
+        """Raise OutOfMemoryPlanError if so much memory does not hold any one layer, or the output.
+
+        Of a layer with experts those of one token are counted: more are read as they are needed.
+        """
+        if self._least_bytes > memory_bytes:
+            raise OutOfMemoryPlanError(
+                f"Reading {self.name} one layer at a time takes {self._least_bytes / 1e6:,.0f} MB of memory for "
+                f"{self._largest}, but {memory_bytes / 1e6:,.0f} MB are free. Close other programs, or do this on a "
+                "machine with more memory."
+            )
 
     def spans(self, budget_bytes: int = BUDGET_BYTES) -> list[Layers]:
         """All layers in groups, each of at most `budget_bytes` of weights in the file, or of one layer."""

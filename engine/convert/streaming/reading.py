@@ -43,7 +43,10 @@ class Reading:
         folder: Path | None = None,
         budget_bytes: int = BUDGET_BYTES,
     ) -> None:
-        """config: see `reading_config`. folder: for what is kept on the disk; None: the system's for such files."""
+        """config: see `reading_config`. folder: for what is kept on the disk; None: the system's for such files.
+
+        Entering raises OutOfMemoryPlanError where no single layer fits into the free memory.
+        """
         self._source, self._passages, self._folder = source, passages, folder
         self._config = replace(config, logits_rows=_OUTPUT_ROWS)
         self._spans = source.spans(budget_bytes)
@@ -56,6 +59,7 @@ class Reading:
         return len(self._spans) * len(self._passages)
 
     def __enter__(self) -> Reading:
+        self._source.refuse_too_little(psutil.virtual_memory().available)
         self._file = tempfile.TemporaryFile(dir=self._folder, prefix=".hidden-")
         return self
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
+import psutil
 import pytest
 
 from engine import Engine
@@ -15,8 +17,9 @@ from engine.convert.calibrate import calibrate
 from engine.convert.likelihood import log_probabilities
 from engine.convert.proof import compare
 from engine.convert.streaming import ModelLayers, PlannedLayers, Reading
+from engine.errors import OutOfMemoryPlanError
 from engine.gguf import GGUFReader, GGUFWriter, TensorType
-from tests.engine.compact import LLAMA, QWEN3_MOE, model_path, small_config
+from tests.engine.compact import LLAMA, MIXTRAL, QWEN3_MOE, model_path, small_config
 from tests.support.checkpoints import checkpoint_case
 
 TEXTS = {"birds": "The hummingbird hovers before the flower and drinks. " * 30}
@@ -104,6 +107,22 @@ def test_memory_for_a_proof_is_a_fraction_of_the_model(tmp_path: Path) -> None:
     assert model_bytes > 530e6
     assert peak_bytes < model_bytes / 2  # Python, its libraries and buffers take some 150 MB of it
     assert sorted(tmp_path.iterdir()) == [path]
+
+
+def test_what_does_not_fit_layer_by_layer_either_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = ModelLayers(model_path(MIXTRAL))
+    with GGUFReader.open(model_path(MIXTRAL)) as reader:
+        sizes = {name: tensor.n_bytes for name, tensor in reader.tensors.items()}
+    shares = {name: 2 / 8 if "_exps." in name else 1 for name in sizes}
+    layers = [
+        sum(n_bytes * shares[name] for name, n_bytes in sizes.items() if name.startswith(f"blk.{layer}."))
+        for layer in (0, 1)
+    ]
+    needed = max(*layers, sizes["output.weight"])
+    source.refuse_too_little(int(needed) + 1)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=int(needed) - 1))
+    with pytest.raises(OutOfMemoryPlanError, match="one layer at a time takes .* MB of memory for layer"):
+        Reading(source, [[1, 2, 3]], small_config()).__enter__()
 
 
 def large_model(path: Path) -> Path:
