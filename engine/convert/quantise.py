@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.gguf.tensor_types import TensorType
-from engine.kernels.encoder_layout import LANES, SCRATCH_BYTES, VECTOR_BYTES
+from engine.kernels.encoder_layout import BY_SIZE, LANES, SCRATCH_BYTES, VECTOR_BYTES, inverse_sizes
 from engine.kernels.library import KernelLibrary, Progress, load_library
 from engine.kernels.tiers import choose_tier
 
@@ -103,6 +103,7 @@ def _encode_blocks(
     rows: Floats, type: TensorType, weights: Floats, out: npt.NDArray[np.uint8], library: KernelLibrary
 ) -> None:
     kernel = f"encode_{type.name}"
+    sizes = inverse_sizes(rows) if type.name in BY_SIZE else np.empty(0, np.float32)
     record = library.pack(
         kernel,
         {
@@ -111,6 +112,7 @@ def _encode_blocks(
             "n_rows": len(rows),
             "n_inputs": rows.shape[1],
             "weights": weights.ctypes.data,
+            "inverse_sizes": sizes.ctypes.data,
             "out": out.ctypes.data,
             "out_stride": out.nbytes // len(rows),
         },

@@ -7,7 +7,6 @@ import numpy as np
 from engine.kernels.encoder import (
     from_half,
     half_reference,
-    load_splat,
     nibbles_reference,
     quotient,
     quotient_reference,
@@ -84,7 +83,7 @@ def _fit(tile, weights, highest, first, step, n):
     low, high = zero, load_f32x16(tile)
     sum_w, sum_x = zero, zero
     for i in range(_N):
-        x, w = load_f32x16(tile + VECTOR_BYTES * i), load_splat(weights + 4 * i)
+        x, w = load_f32x16(tile + VECTOR_BYTES * i), load_f32x16(weights + VECTOR_BYTES * i)
         low, high = minimum(x, low), maximum(x, high)
         sum_w, sum_x = sum_w + w, sum_x + w * x
     inverse = reciprocal(high - low)
@@ -96,7 +95,7 @@ def _fit(tile, weights, highest, first, step, n):
         for k in range(_N):
             x = load_f32x16(tile + VECTOR_BYTES * k)
             q = rounded((x - low) * factor, zero, top)
-            weighted = load_splat(weights + 4 * k) * q
+            weighted = load_f32x16(weights + VECTOR_BYTES * k) * q
             sum_q = sum_q + weighted
             sum_qq = sum_qq + weighted * q
             sum_xq = sum_xq + weighted * x
@@ -170,7 +169,7 @@ def _refine(tile, weights, d, d_min, nearest_s, nearest_m, highest):
             for i in range(_N):
                 raised = load_f32x16(tile + VECTOR_BYTES * i) + offset
                 off = raised - scale * rounded(raised * inverse, zero, top)
-                error = error + load_splat(weights + 4 * i) * off * off
+                error = error + load_f32x16(weights + VECTOR_BYTES * i) * off * off
             chosen_s = select_less(error, best, s, chosen_s)
             chosen_m = select_less(error, best, m, chosen_m)
             best = minimum(error, best)
@@ -183,7 +182,7 @@ def _scales_and_minima(tile, weights, data, vectors, highest, first, step, n):
     zero, most = zero_f32x16(), splat_f32(np.float32(63))
     largest, lowest = zero, zero
     for j in range(_PARTS):
-        scale, offset = _fit(tile + _PART_BYTES * j, weights + 4 * _N * j, highest, first, step, n)
+        scale, offset = _fit(tile + _PART_BYTES * j, weights + _PART_BYTES * j, highest, first, step, n)
         store_f32x16(vectors + VECTOR_BYTES * j, scale)
         store_f32x16(vectors + _OFFSETS + VECTOR_BYTES * j, offset)
         largest, lowest = maximum(scale, largest), minimum(offset, lowest)
@@ -196,7 +195,7 @@ def _scales_and_minima(tile, weights, data, vectors, highest, first, step, n):
     for j in range(_PARTS):
         s = rounded(load_f32x16(vectors + VECTOR_BYTES * j) * by_d, zero, most)
         m = rounded((zero - load_f32x16(vectors + _OFFSETS + VECTOR_BYTES * j)) * by_min, zero, most)
-        s, m = _refine(tile + _PART_BYTES * j, weights + 4 * _N * j, d, d_min, s, m, highest)
+        s, m = _refine(tile + _PART_BYTES * j, weights + _PART_BYTES * j, d, d_min, s, m, highest)
         store_f32x16(vectors + _INVERSES + VECTOR_BYTES * j, reciprocal(d * s))
         store_f32x16(vectors + _OFFSETS + VECTOR_BYTES * j, d_min * m)
         whole_s, whole_m = whole_to_i32(s), whole_to_i32(m)

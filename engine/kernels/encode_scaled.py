@@ -11,7 +11,6 @@ import numpy as np
 from engine.kernels.encoder import (
     from_half,
     half_reference,
-    load_splat,
     nibbles_reference,
     quotient,
     quotient_reference,
@@ -92,7 +91,7 @@ def fit(tile, weights, n, lowest, highest, first, step, n_ends, inverse, best, s
         for i in range(n):
             x = load_f32x16(tile + VECTOR_BYTES * i)
             q = rounded(x * factor, low, high)
-            weighted = load_splat(weights + 4 * i) * q
+            weighted = load_f32x16(weights + VECTOR_BYTES * i) * q
             x_q = x_q + weighted * x
             q_q = q_q + weighted * q
         fitted = quotient(x_q, q_q)
@@ -222,7 +221,7 @@ def _q6_k_scale(tile, weights, d, nearest):
         for i in range(16):
             x = load_f32x16(tile + VECTOR_BYTES * i)
             off = x - factor * rounded(x * inverse, low, high)
-            error = error + load_splat(weights + 4 * i) * off * off
+            error = error + load_f32x16(weights + VECTOR_BYTES * i) * off * off
         chosen = select_less(error, best, s, chosen)
         best = minimum(error, best)
     return chosen
@@ -232,7 +231,7 @@ def _q6_k_scale(tile, weights, d, nearest):
 def _q6_k(tile, weights, data, vectors):
     largest, size, zero = zero_f32x16(), zero_f32x16(), zero_f32x16()
     for j in range(16):
-        part, part_weights = tile + VECTOR_BYTES * 16 * j, weights + 64 * j
+        part, part_weights = tile + VECTOR_BYTES * 16 * j, weights + VECTOR_BYTES * 16 * j
         inverse = reciprocal(peak_of(part, 16))
         first, step, n = _Q6_K_NEGATIVE
         best, scale = fit(part, part_weights, 16, -32.0, 31.0, first, step, n, inverse, zero, zero)
@@ -248,7 +247,7 @@ def _q6_k(tile, weights, data, vectors):
     least, most = splat_f32(np.float32(-128)), splat_f32(np.float32(127))
     for j in range(16):
         nearest = rounded(load_f32x16(vectors + VECTOR_BYTES * j) * inverse, least, most)
-        chosen = _q6_k_scale(tile + VECTOR_BYTES * 16 * j, weights + 64 * j, d, nearest)
+        chosen = _q6_k_scale(tile + VECTOR_BYTES * 16 * j, weights + VECTOR_BYTES * 16 * j, d, nearest)
         store_i8x16(data + LANES * (192 + j), whole_to_i32(chosen))
         store_f32x16(vectors + VECTOR_BYTES * j, reciprocal(d * chosen))
     for half in range(2):

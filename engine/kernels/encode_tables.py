@@ -13,7 +13,6 @@ from engine.gguf.expansions.tables import E2M1_DOUBLED, NONLINEAR
 from engine.kernels.encoder import (
     from_half,
     half_reference,
-    load_splat,
     nibbles_reference,
     quotient,
     quotient_reference,
@@ -129,7 +128,7 @@ def _fit(tile, weights, first, step, n_ends, inverse, best, scale):
         for i in range(_N):
             x = load_f32x16(tile + VECTOR_BYTES * i)
             q = nearest_nonlinear(x * factor)
-            weighted = load_splat(weights + 4 * i) * q
+            weighted = load_f32x16(weights + VECTOR_BYTES * i) * q
             x_q = x_q + weighted * x
             q_q = q_q + weighted * q
         fitted = quotient(x_q, q_q)
@@ -178,7 +177,7 @@ def _chosen_scale(tile, weights, d, nearest):
         for i in range(_N):
             x = load_f32x16(tile + VECTOR_BYTES * i)
             off = x - factor * nearest_nonlinear(x * inverse)
-            error = error + load_splat(weights + 4 * i) * off * off
+            error = error + load_f32x16(weights + VECTOR_BYTES * i) * off * off
         chosen = select_less(error, best, s, chosen)
         best = minimum(error, best)
     return chosen
@@ -198,7 +197,7 @@ def _peak(tile):
 def _iq4_xs(tile, weights, data, vectors):
     largest, size, zero = zero_f32x16(), zero_f32x16(), zero_f32x16()
     for j in range(_PARTS):
-        part, part_weights = tile + _PART_BYTES * j, weights + 4 * _N * j
+        part, part_weights = tile + _PART_BYTES * j, weights + _PART_BYTES * j
         inverse = reciprocal(_peak(part))
         first, step, n = _ENDS[0]
         best, scale = _fit(part, part_weights, first, step, n, inverse, zero, zero)
@@ -216,7 +215,7 @@ def _iq4_xs(tile, weights, data, vectors):
         nearest = rounded(
             load_f32x16(vectors + VECTOR_BYTES * j) * by_d, splat_f32(np.float32(-32)), splat_f32(np.float32(31))
         )
-        chosen = _chosen_scale(part, weights + 4 * _N * j, d, nearest)
+        chosen = _chosen_scale(part, weights + _PART_BYTES * j, d, nearest)
         s = whole_to_i32(chosen) + splat_i32(np.int32(32))
         high_bits = high_bits + shift_left(shift_right(s, 4), np.int32(2 * j))
         s = s & splat_i32(np.int32(15))
@@ -305,7 +304,7 @@ def _mxfp4(tile, weights, data, vectors):
         for i in range(_N):
             magnitude = absolute(load_f32x16(tile + VECTOR_BYTES * i)) * inverse
             off = magnitude - nearest_magnitude(magnitude)
-            error = error + load_splat(weights + 4 * i) * off * off
+            error = error + load_f32x16(weights + VECTOR_BYTES * i) * off * off
         moved = minimum_i32(maximum_i32(e - exponent, splat_i32(np.int32(-8))), splat_i32(np.int32(8)))
         error = error * _power_of(splat_i32(np.int32(127)) + moved + moved)
         chosen = select_less_i32(error, best, e, chosen)

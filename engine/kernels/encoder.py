@@ -1,7 +1,8 @@
 """What all encoders share: sixteen rows side by side, one in each lane, so that nothing is summed across lanes.
 
-An encoder reads a tile (elements of a block, rows) of float32, works out every byte of the sixteen blocks as a vector
-of one number for each row, and writes the bytes to the rows. Each lane's arithmetic is plain float32 in one order, with
+An encoder reads a tile (elements of a block, rows) of float32 and another of what a squared error in each element
+matters, works out every byte of the sixteen blocks as a vector of one number for each row, and writes the bytes to the
+rows. Each lane's arithmetic is plain float32 in one order, with
 no fused operations: every tier gives the same bytes, and so does NumPy.
 """
 
@@ -14,7 +15,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-from engine.kernels.encoder_layout import BYTES, LANES, TILE, VECTOR_BYTES, VECTORS
+from engine.kernels.encoder_layout import BY_SIZE, BYTES, LANES, TILE, VECTOR_BYTES, VECTORS, WEIGHTS, inverse_sizes
 from engine.kernels.memory import load_f32, load_u8, store_f32, store_u8
 from engine.kernels.registry import device, kernel
 from engine.kernels.simd import (
@@ -24,15 +25,18 @@ from engine.kernels.simd import (
     I16,
     I32,
     absolute,
+    call_llvm,
     define,
     f32x16,
     float_to_half_bits,
     i32x16,
+    load_f32x16,
     maximum,
     minimum,
     select_less,
     shift_right,
     splat_f32,
+    store_f32x16,
     store_i8x16,
     zero_f32x16,
 )
@@ -52,8 +56,11 @@ def encode_reference(rows: np.ndarray, type_name: str, weights: np.ndarray) -> n
     """rows (n_rows, n_inputs) float32, weights (n_inputs,) float32 -> the bytes of the type, (n_bytes,) uint8."""
     block_size, encode = ENCODE_REFERENCES[type_name]
     blocks = rows.reshape(-1, block_size)
-    of_blocks = np.broadcast_to(weights, rows.shape).reshape(-1, block_size)
-    return encode(blocks, of_blocks).reshape(-1)
+    of_elements = np.broadcast_to(weights, rows.shape)
+    if type_name in BY_SIZE:
+        relative = rows * inverse_sizes(rows)[:, None]
+        of_elements = of_elements * np.sqrt(np.float32(1) + relative * relative)
+    return encode(blocks, of_elements.reshape(-1, block_size)).reshape(-1)
 
 
 def total_reference(terms: np.ndarray) -> np.ndarray:
@@ -123,6 +130,7 @@ _half_bits = define(i32x16, (f32x16,), lambda b, v: b.zext(float_to_half_bits(b,
 from_half = define(f32x16, (i32x16,), _from_half)
 whole_to_i32 = define(i32x16, (f32x16,), lambda b, v: b.fptosi(v, _I))
 shift_left_four = define(i32x16, (i32x16,), lambda b, v: b.shl(v, ir.Constant(_I, [4] * LANES)))
+square_root = define(f32x16, (f32x16,), lambda b, v: call_llvm(b, "llvm.sqrt.v16f32", _F, [v]))
 load_splat = define(f32x16, (types.int64,), _load_splat)
 
 
@@ -172,6 +180,24 @@ def read_tile(x, stride, n_valid, n, tile):
 
 
 @device
+def weigh_tile(weights, n, tile):
+    """The weights of `n` columns, the same in all rows."""
+    for i in range(n):
+        store_f32x16(tile + VECTOR_BYTES * i, load_splat(weights + 4 * i))
+
+
+@device
+def weigh_by_size(values, inverse_sizes, n_valid, n, tile):
+    """Multiply the weights of `n` columns with sqrt(1 + (value / the row's size)^2)."""
+    for lane in range(LANES):
+        store_f32(tile + VECTOR_BYTES * n + 4 * lane, load_f32(inverse_sizes + 4 * min(lane, n_valid - 1)))
+    inverse, one = load_f32x16(tile + VECTOR_BYTES * n), splat_f32(np.float32(1))
+    for i in range(n):
+        place, relative = tile + VECTOR_BYTES * i, load_f32x16(values + VECTOR_BYTES * i) * inverse
+        store_f32x16(place, load_f32x16(place) * square_root(one + relative * relative))
+
+
+@device
 def write_blocks(data, n_bytes, n_valid, out, stride):
     """Bytes (n_bytes, 16 rows) to the rows."""
     for lane in range(n_valid):
@@ -184,17 +210,31 @@ def register_encoder(
 ) -> None:
     """Register `encode_TYPE`: the rows 16 chunk to 16 chunk + 15 of x as blocks of the type.
 
-    encode_block(tile, weights, data, vectors): see the layout of scratch memory in encoder_layout.
+    encode_block(tile, weights, data, vectors): see the layout of scratch memory in encoder_layout. `inverse_sizes` is
+    read where the type is in BY_SIZE.
     """
+    by_size = type_name in BY_SIZE
 
     def encode(
-        chunk, scratch, x: int, stride: int, n_rows: int, n_inputs: int, weights: int, out: int, out_stride: int
+        chunk,
+        scratch,
+        x: int,
+        stride: int,
+        n_rows: int,
+        n_inputs: int,
+        weights: int,
+        inverse_sizes: int,
+        out: int,
+        out_stride: int,
     ):
         first = LANES * chunk
         n_valid = min(LANES, n_rows - first)
         for block in range(n_inputs // block_size):
             read_tile(x + stride * first + 4 * block_size * block, stride, n_valid, block_size, scratch + TILE)
-            encode_block(scratch + TILE, weights + 4 * block_size * block, scratch + BYTES, scratch + VECTORS)
+            weigh_tile(weights + 4 * block_size * block, block_size, scratch + WEIGHTS)
+            if by_size:
+                weigh_by_size(scratch + TILE, inverse_sizes + 4 * first, n_valid, block_size, scratch + WEIGHTS)
+            encode_block(scratch + TILE, scratch + WEIGHTS, scratch + BYTES, scratch + VECTORS)
             write_blocks(
                 scratch + BYTES, block_bytes, n_valid, out + out_stride * first + block_bytes * block, out_stride
             )

@@ -121,7 +121,7 @@ def test_what_does_not_fit_layer_by_layer_either_is_refused_before_it_is_read(mo
     needed = max(*layers, sizes["output.weight"])
     source.refuse_too_little(int(needed) + 1)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=int(needed) - 1))
-    with pytest.raises(OutOfMemoryPlanError, match="one layer at a time takes .* MB of memory for layer"):
+    with pytest.raises(OutOfMemoryPlanError, match=r"one layer at a time takes .* MB of memory for layer"):
         Reading(source, [[1, 2, 3]], small_config()).__enter__()
 
 
