@@ -61,6 +61,16 @@ def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
 
 
+def _why_declined(said: str) -> str:
+    """What pkexec's words mean for the user; "" for a question that was simply dismissed."""
+    if "authentication agent" in said:
+        return " No program of this desktop can ask for it (a polkit agent): copy the command into a terminal instead."
+    if "Not authorized" in said:
+        return " The password was wrong, or the system's rules do not allow it to this user."
+    reason = said.strip().splitlines()
+    return f" {reason[-1]}" if reason else ""
+
+
 class Fixer:
     """Remembers what it changed in `record`, so that it can be undone after the program was closed, too."""
 
@@ -113,10 +123,7 @@ class Fixer:
         except OSError as error:
             raise FixError(f"pkexec could not be started: {error}. Copy the command instead.") from error
         if ended.returncode in (_DISMISSED, _NOT_AUTHORISED):
-            reason = ended.stderr.strip().splitlines()
-            raise FixDeclinedError(
-                f"Consent was not given; nothing was changed. {reason[-1] if reason else ''}".strip()
-            )
+            raise FixDeclinedError(f"Consent was not given; nothing was changed.{_why_declined(ended.stderr)}")
         if ended.returncode != 0:
             raise FixError(f"The system refused the change: {ended.stderr.strip()[-300:]}")
         try:

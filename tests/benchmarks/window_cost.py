@@ -29,6 +29,7 @@ from qasync import QEventLoop
 
 from app import paths
 from app.chats import ChatStore
+from app.conversation import MessageFinished
 from app.engine_service import EngineService
 from app.generation import Generation
 from app.settings import SettingsFile
@@ -83,8 +84,10 @@ async def answer(service: LongAnswers, window: MainWindow, mode: str, keys: list
         window.page.composer.submitted.emit(QUESTION)
         conversation = window.page.conversation
         assert conversation is not None
-        while conversation.is_busy:
-            await asyncio.sleep(0.05)
+        finished = asyncio.Event()
+        forget = conversation.on_event(lambda event: finished.set() if isinstance(event, MessageFinished) else None)
+        await finished.wait()
+        forget()
     elapsed_s, used_s = time.perf_counter() - began_s, time.thread_time() - cpu_s
     steps = telemetry.steps(first)
     tokens = steps.chosen(steps.is_decode)

@@ -90,6 +90,27 @@ def test_without_consent_nothing_changes(tmp_path: Path, root: Path, exit_code: 
     assert mode(root) == "never" and fixer.changes() == {}
 
 
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [  # as pkexec 122 said it, asked by a user without a terminal, and by one with a wrong password
+        (
+            "Error creating textual authentication agent: Error opening current controlling terminal for the process "
+            "(`/dev/tty'): No such device or address",
+            "copy the command into a terminal",
+        ),
+        ("Error executing command as another user: Not authorized\n\nThis incident has been reported.\n", "password"),
+        ("Error executing command as another user: Request dismissed\n", "dismissed"),
+    ],
+)
+def test_why_consent_was_not_given_is_told_in_words_that_help(tmp_path: Path, root: Path, said: str, told: str) -> None:
+    def declined(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        return subprocess.CompletedProcess(command, 127, "", said)
+
+    with pytest.raises(FixDeclinedError, match=told) as caught:
+        Fixer(tmp_path / "changes.json", SystemFiles(root), declined).make(FIX)
+    assert "incident" not in str(caught.value)
+
+
 def test_a_refusal_of_the_helper_is_told_in_its_words(tmp_path: Path, root: Path) -> None:
     fixer = Fixer(tmp_path / "changes.json", SystemFiles(root), Polkit(root))
     with pytest.raises(FixError, match="expected at most"):

@@ -96,7 +96,7 @@ def test_the_limit_of_the_user_who_asked_is_lifted_and_put_back(desk: Desk) -> N
     assert desk.state()[3] == []
 
 
-@pytest.mark.parametrize(("word", "reason"), [("no", "Request dismissed"), ("stranger", "Not authorized")])
+@pytest.mark.parametrize(("word", "reason"), [("no", "Request dismissed"), ("stranger", "The password was wrong, or")])
 def test_without_consent_nothing_changes_and_the_reason_is_told(desk: Desk, word: str, reason: str) -> None:
     before = desk.state()
     desk.answer(word)
