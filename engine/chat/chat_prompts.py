@@ -16,7 +16,7 @@ from engine.chat.template_traits import TemplateTraits, probe
 from engine.chat.thinking import Thinking, find_thinking
 from engine.errors import InvalidRequestError
 from engine.tokenizer import ChatTemplate, Tokenizer
-from engine.tokenizer.marks import TrustedText
+from engine.tokenizer.marks import TrustedText, require_shallow
 
 _END_TOKENS = 40  # of the prompt, in which an opened reasoning is looked for
 
@@ -66,6 +66,12 @@ class ChatPrompts:
                 f"The request offers tools ({', '.join(sorted(tool_names(tools)))}), but this model's chat template "
                 "has no place for them, so that it would never see them. Ask without tools, or use another model."
             )
+        for message in messages:
+            if not isinstance(message, Mapping):
+                raise InvalidRequestError(
+                    f'A message must have the form {{"role": "...", "content": "..."}}, not {str(message)[:200]}.'
+                )
+        require_shallow(list(messages))  # before anything walks through them
         adapted = [part for message in messages for part in self._adapted(message)]
         ids = self._template.encode(adapted, tools=tools or None, **variables)
         end = self._tokenizer.decode(ids[-_END_TOKENS:], skip_special=False, continues=True)

@@ -12,7 +12,7 @@ from jinja2 import Template, TemplateSyntaxError
 
 from engine.errors import TemplateError
 from engine.tokenizer.limits import LimitError, run_bounded
-from engine.tokenizer.marks import ControlMarks, marked, take_out, texts_in, unused_mark
+from engine.tokenizer.marks import ControlMarks, marked, require_shallow, take_out, texts_in, unused_mark
 from engine.tokenizer.sandbox import BoundedEnvironment, RefusedByTemplate, given
 from engine.tokenizer.tokenizer import Tokenizer
 from engine.tokenizer.vocabulary import token_id_under
@@ -128,6 +128,7 @@ class ChatTemplate:
         Control tokens are the template's own: what looks like one in the messages, `tools` or `extra` stays text.
         """
         values = {"messages": messages, "tools": tools, "extra": extra}
+        require_shallow(values)
         text, marks = self._render_marked(values, add_generation_prompt, allow_default)
         ids = self._tokenizer.encode(text, add_special=False, parse_special=True, marks=marks)
         bos_id = self._tokenizer.bos_id

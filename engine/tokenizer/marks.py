@@ -12,7 +12,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from engine.errors import InvalidRequestError
+
 _SIGNS = (*range(0xFDD0, 0xFDF0), *range(0xE000, 0xF900))  # characters that stand for nothing, then private ones
+_DEEPEST = 100
 
 Mark = Callable[[str, str], str]  # text and mark -> the text with marks
 
@@ -64,6 +67,28 @@ def texts_in(value: Any) -> Iterator[str]:
             pending += [*item.keys(), *item.values()]
         elif isinstance(item, (list, tuple)):
             pending += item
+
+
+def require_shallow(values: Any) -> None:
+    """Raise InvalidRequestError for values nested so deeply that walking through them could end the program.
+
+    Values that hold themselves are endlessly deep.
+    """
+    level = [values]
+    for _ in range(_DEEPEST):
+        level = [part for item in level for part in _parts(item)]
+        if not level:
+            return
+    raise InvalidRequestError(
+        f"The messages, tools and variables of a request may be nested {_DEEPEST} deep; something in these is deeper, "
+        "or holds itself. Make it flatter."
+    )
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    if isinstance(value, Mapping):
+        return value.values()
+    return value if isinstance(value, (list, tuple)) else ()
 
 
 def marked(value: Any, set_marks: Mark, mark: str) -> Any:

@@ -79,6 +79,26 @@ def test_calls_that_the_template_would_leave_out_are_written_into_the_message() 
     assert f"<assistant>I look.\n{written}" in rendered
 
 
+@pytest.mark.parametrize("message", ["Hello", ["user", "Hello"], None])
+def test_a_message_that_is_none_is_refused(message: Any) -> None:
+    with pytest.raises(InvalidRequestError, match=r'must have the form \{"role"'):
+        prompts(TEXT).prompt([QUESTION, message])
+
+
+def test_values_that_are_endlessly_deep_are_refused() -> None:
+    itself: dict[str, Any] = {}
+    itself["properties"] = itself
+    deep: list[Any] = []
+    for _ in range(5000):
+        deep = [deep]
+    for value in (itself, deep):
+        tool = {"type": "function", "function": {"name": "f", "parameters": value}}
+        with pytest.raises(InvalidRequestError, match="nested 100 deep"):
+            prompts(TOOLS_ONLY).prompt([QUESTION], tools=[tool])
+        with pytest.raises(InvalidRequestError, match="nested 100 deep"):
+            prompts(TEXT).prompt([QUESTION], mood=value)
+
+
 def test_tools_are_refused_where_the_model_would_never_see_them() -> None:
     with pytest.raises(InvalidRequestError, match=r"get_weather, tell_time.*no place for them"):
         prompts("{{ messages[0].content }}").prompt([QUESTION], tools=TOOLS)
