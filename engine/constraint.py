@@ -89,6 +89,7 @@ class Constraint:
         n_words = max(-(-tokenizer.n_vocab // 32), matcher.mask_bytes // 4)
         self._mask = np.zeros(n_words, np.uint32)  # bit i % 32 of word i // 32: token i may come
         self._is_complete = matcher.is_stopped
+        self._has_begun = False
         self._computing: Future[bool] = self._begin_mask()
 
     def allowed(self) -> int:
@@ -99,7 +100,7 @@ class Constraint:
 
     def accept(self, token: int) -> None:
         """Go on by a token that was allowed. Raises ConstraintError."""
-        self._computing.result()
+        self._has_begun |= self._computing.result()
         if token in self._end_ids:
             return
         if not self._matcher.consume(token):
@@ -120,6 +121,11 @@ class Constraint:
         return self._matcher.compute_mask(int(self._mask.ctypes.data))
 
     def _error(self) -> ConstraintError:
+        if not self._has_begun:
+            return ConstraintError(
+                "No answer can have this output format: every text that it describes is endless or forbidden "
+                f"({self._matcher.error.split(chr(10))[0][:200]}). Correct it."
+            )
         return ConstraintError(
             "The answer cannot be held to its output format any further: "
             f"{self._matcher.error[:500]}. Use a simpler one."

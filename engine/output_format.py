@@ -12,6 +12,14 @@ from engine.errors import InvalidRequestError
 _LONGEST = 1_000_000  # characters
 
 
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class OutputFormat:
     """Exactly one of these. Only the answer is held to it, not the reasoning before it.
@@ -36,6 +44,10 @@ class OutputFormat:
             text = self.text
         except (TypeError, ValueError, RecursionError) as error:
             raise InvalidRequestError(f"A JSON schema must be JSON values only: {error}.") from None
+        if not _is_unicode(text):
+            raise InvalidRequestError(
+                f"The {given[0]} holds half of a surrogate pair, which is no character; remove it."
+            )
         if len(text) > _LONGEST:
             raise InvalidRequestError(f"The {given[0]} has {len(text):,} characters; the limit is {_LONGEST:,}.")
 

@@ -254,6 +254,8 @@ def test_an_answer_may_be_dropped_while_its_mask_is_worked_out(engine: Engine) -
         ({"regex": "a", "grammar": "start: A"}, "found regex and grammar"),
         ({"json_schema": {"x": {1, 2}}}, "JSON values only"),
         ({"json_schema": {"x": float("nan")}}, "JSON values only"),
+        ({"regex": "a\ud800"}, "The regex holds half of a surrogate pair"),
+        ({"grammar": 'start: "\ud800"'}, "The grammar holds half of a surrogate pair"),
         ({"regex": "a" * 1_000_001}, "1,000,001 characters; the limit is 1,000,000"),
     ],
 )
@@ -277,6 +279,13 @@ def test_a_form_that_cannot_be_read_is_refused_before_the_answer_begins(
     with pytest.raises(InvalidRequestError, match=f"(?s){message}"):
         engine.add([1, 2, 3], SamplingParams(output_format=form))
     assert not engine.has_work
+
+
+@pytest.mark.parametrize("form", [OutputFormat(grammar="start: start"), OutputFormat(json_schema={"$ref": "#"})])
+def test_a_form_that_no_text_has_ends_the_request_with_words_about_it(engine: Engine, form: OutputFormat) -> None:
+    last = answer(engine, form)[-1]
+    assert last.finish_reason == "error"
+    assert last.text.startswith("No answer can have this output format") and "\n" not in last.text
 
 
 def test_where_llguidance_is_missing_the_request_is_refused(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
