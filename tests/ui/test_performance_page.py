@@ -127,3 +127,10 @@ def test_a_file_that_is_no_recording_is_refused_in_words(page: PerformancePage, 
     page.open(path)
     assert "expected a recording of Colibri" in page.message.text()
     assert page.list.count() == 2
+
+
+def test_a_figure_that_is_mostly_zero_has_no_share_of_change(page: PerformancePage) -> None:
+    choose(page, "1 before", "2 after")
+    changes = [page.table.item(row, 3).text() for row in range(page.table.rowCount())]
+    assert "—" in changes  # experts that are read at some tokens only: their median is 0
+    assert max(len(change) for change in changes) < 40

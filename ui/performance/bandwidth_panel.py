@@ -94,7 +94,7 @@ class BandwidthChart(Chart):
             painter.drawLine(QPointF(box.left(), y), QPointF(box.right(), y))
             text = self.tr("limit {rate} GB/s").format(rate=trimmed(self.limit / _GB))
             height = painter.fontMetrics().height()
-            painter.drawText(QRectF(box.left(), y + 1, box.width(), height), Qt.AlignmentFlag.AlignRight, text)
+            painter.drawText(QRectF(box.left(), y - height - 1, box.width(), height), Qt.AlignmentFlag.AlignRight, text)
 
     def describe(self, position: QPointF) -> str:
         if not self._rates or not self.box.contains(position):

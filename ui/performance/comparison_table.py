@@ -39,6 +39,9 @@ def figure_name(name: str) -> str:
     }.get(name, name)
 
 
+_MOST_CHANGE = 10.0
+
+
 class ComparisonTable(QTableWidget):
     """A row a figure: both medians with their quartiles, and the change between its bounds."""
 
@@ -47,6 +50,8 @@ class ComparisonTable(QTableWidget):
         self.setAccessibleName(self.tr("Comparison of two recordings"))
         self.verticalHeader().hide()
         self.setShowGrid(False)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.horizontalHeader().setHighlightSections(False)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
@@ -58,6 +63,11 @@ class ComparisonTable(QTableWidget):
         """Fill the table; ``first`` and ``second`` name the recordings."""
         self._shown = first, second, differences
         self.setHorizontalHeaderLabels([self.tr("median (middle half)"), first, second, self.tr("change")])
+        for column in range(4):
+            side = Qt.AlignmentFlag.AlignRight if column else Qt.AlignmentFlag.AlignLeft
+            head = self.horizontalHeaderItem(column)
+            if head is not None:
+                head.setTextAlignment(side | Qt.AlignmentFlag.AlignVCenter)
         self.setRowCount(len(differences))
         for row, item in enumerate(differences):
             name = figure_name(item.name)
@@ -81,6 +91,8 @@ class ComparisonTable(QTableWidget):
 
     def _change(self, item: Difference) -> str:
         low, high = item.interval
+        if max(-low, high, abs(item.change)) > _MOST_CHANGE:  # of figures that are mostly zero: a share says nothing
+            return f"> {_MOST_CHANGE:+.0%}" if item.is_clear else "—"
         if not item.is_clear:
             return self.tr("no clear change ({low} to {high} %)").format(
                 low=f"{low:+.1%}"[:-1], high=f"{high:+.1%}"[:-1]
