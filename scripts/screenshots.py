@@ -191,6 +191,49 @@ def convert(desktop: VirtualDesktop) -> None:
     time.sleep(3.0)
 
 
+def open_carving(desktop: VirtualDesktop) -> None:
+    """The way from the page Convert to carving, by keyboard; the starter is the first of the models offered."""
+    open_convert(desktop)
+    desktop.key("Tab", "Tab", "space")
+    time.sleep(3.0)
+
+
+def plan_carving(desktop: VirtualDesktop) -> None:
+    open_carving(desktop)
+    desktop.key("space")
+    time.sleep(3.0)
+
+
+def carve(desktop: VirtualDesktop) -> None:
+    plan_carving(desktop)
+    desktop.key("space")
+    time.sleep(8.0)
+
+
+def carve_and_measure(desktop: VirtualDesktop) -> None:
+    """Until every number of experts is measured: minutes."""
+    carve(desktop)
+    wait_until(lambda: n_measured() == _ROUTED, 1800, "a decision to take")
+    time.sleep(3.0)
+
+
+def carve_and_keep(desktop: VirtualDesktop) -> None:
+    carve_and_measure(desktop)
+    desktop.key("space")
+    wait_until(lambda: any(paths.models_dir().glob("*-carved.gguf")), 120, "the carved model")
+    time.sleep(3.0)
+
+
+def n_measured() -> int:
+    """For how many numbers of experts the loss is known."""
+    tables = list(paths.models_dir().glob(".*.carving/losses.json"))
+    try:
+        return len(json.loads(tables[0].read_text(encoding="utf-8"))) if tables else 0
+    except (OSError, ValueError):  # being written
+        return 0
+
+
+_ROUTED = 12  # of sixteen experts, four of them shared
 GREEDY = {"sampling": {"temperature": 0.0, "max_tokens": 300}}
 SCENES = {
     "window-light": Scene({"theme": "light", **GREEDY}, chat=None, act=converse),
@@ -214,6 +257,12 @@ SCENES = {
     "convert-plan-chinese": Scene({"theme": "dark", "language": "zh_CN"}, act=plan_conversion),
     "convert-error": Scene({"theme": "light"}, act=refuse_conversion),
     "convert-done": Scene({"theme": "light"}, act=convert),
+    "carve": Scene({"theme": "light"}, act=open_carving),
+    "carve-plan": Scene({"theme": "light"}, act=plan_carving),
+    "carve-plan-chinese": Scene({"theme": "dark", "language": "zh_CN"}, act=plan_carving),
+    "carve-running": Scene({"theme": "dark"}, act=carve),
+    "carve-decide": Scene({"theme": "light"}, act=carve_and_measure),
+    "carve-done": Scene({"theme": "dark", "language": "zh_CN"}, act=carve_and_keep),
     "draft": Scene({"theme": "light"}, act=draft),
     "editing": Scene({"theme": "light"}, act=press("Up")),
     "undo": Scene({"theme": "dark"}, act=delete_chat),
