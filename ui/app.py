@@ -149,7 +149,12 @@ async def _save_drafts(drafts: Drafts) -> None:
 
 
 def _library(settings: SettingsFile) -> Library:
-    """Made on another thread: importing what reads GGUF files takes its time."""
+    """Made on another thread, with all that the first model and the library's first look import.
+
+    Both begin when this has ended: two threads that import a package and its modules at once may find half of them.
+    """
+    import engine.convert.proof  # noqa: PLC0415
+    import engine.engine  # noqa: F401, PLC0415
     from app.library import Library  # noqa: PLC0415
 
     return Library(lambda: settings.settings)
