@@ -77,6 +77,6 @@ class StallWatch(QObject):
         self.worst_ms = max(self.worst_ms, late_ms)
         if late_ms > STALL_MS:
             self.n_stalls += 1
-            log.warning("the event loop stood still for %.0f ms (%.0f ms of them computing)", late_ms, used_ms)
+            log.info("the event loop stood still for %.0f ms (%.0f ms of them computing)", late_ms, used_ms)
             if self._on_stall is not None:
                 self._on_stall(late_ms, used_ms)
