@@ -28,11 +28,10 @@ from engine.kernels.layout import (
     CODE_TABLE,
     PACKED_BLOCKS,
     PANEL_D_MIN,
-    PANEL_OFFSET,
     PANEL_SCALES,
 )
 from engine.kernels.lookup import constant_table, load_table, look_up
-from engine.kernels.memory import load_f32, load_i32, store_i32
+from engine.kernels.memory import load_f32, load_i32
 from engine.kernels.panels import store_bytes, store_minima
 from engine.kernels.quads import dot_block, nibble_quads
 from engine.kernels.registry import device
@@ -158,7 +157,6 @@ def _codes4() -> WeightType:
     @device
     def unpack(w, n_blocks, panel):
         d, table, offset = code_header(w)
-        store_i32(panel + PANEL_OFFSET, offset)
         w += CODE_HEADER_BYTES
         for block in range(n_blocks):
             store_bytes(panel, block, looked_up(table, nibble_quads(w + 16)), offset)
@@ -182,7 +180,6 @@ def _codes3() -> WeightType:
     @device
     def unpack(w, n_blocks, panel):
         d, table, offset = code_header(w)
-        store_i32(panel + PANEL_OFFSET, offset)
         w += CODE_HEADER_BYTES
         for block in range(n_blocks):
             store_bytes(panel, block, looked_up(table, three_bit_quads(w + 32)), offset)

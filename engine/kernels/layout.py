@@ -101,12 +101,16 @@ def packed_group_bytes(type_name: str, n_inputs: int) -> int:
     return n_inputs // inputs * (header + n_parts * part)
 
 
-# a worker's scratch in a matrix product of several rows: tile results, a panel of unpacked weights, running sums
+# a worker's scratch in a matrix product of several rows: tile results, a panel of unpacked weights, activations as
+# int16, running sums
 TILE_BYTES = 7168  # the tile configuration, the products of two steps, and those of minima
-PANEL_SCALES, PANEL_MINIMA, PANEL_D_MIN, PANEL_OFFSET = 8192, 9216, 11264, 11328  # after its quads (see panels.py)
-PANEL_BYTES = 11392
-MOST_ROWS_AT_ONCE = 256
-MATMUL_SCRATCH_BYTES = TILE_BYTES + PANEL_BYTES + 64 * (MOST_ROWS_AT_ONCE + TILE_ROWS)
+PANEL_SCALES, PANEL_MINIMA, PANEL_D_MIN = 8192, 9216, 11264  # after its weights (see panels.py)
+PANEL_BYTES = 11328
+MOST_ROWS_AT_ONCE = 128
+WIDE_ROW_BYTES = 2 * BLOCK * SCALED_BLOCKS  # a panel's inputs of one activation row as int16 (see word_rows.py)
+WIDE_BYTES = WIDE_ROW_BYTES * (MOST_ROWS_AT_ONCE + TILE_ROWS)
+N_TOTALS = 640  # running sums, a register each, of all rows and of several groups
+MATMUL_SCRATCH_BYTES = TILE_BYTES + PANEL_BYTES + WIDE_BYTES + 64 * N_TOTALS
 
 
 C_SYMBOLS = (

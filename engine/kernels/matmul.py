@@ -14,14 +14,14 @@ from typing import Any
 from engine.kernels.float_weights import dot_bf16, dot_f16, dot_f32, dot_f32x8, dots_bf16, dots_f16, dots_f32
 from engine.kernels.layout import ITEM_BYTES
 from engine.kernels.memory import load_i64
-from engine.kernels.panels import float_rows, grouped, nothing
+from engine.kernels.panels import float_rows, group_start, grouped
 from engine.kernels.registry import device, kernel
-from engine.kernels.row_products import by_rows
-from engine.kernels.simd import HAS_AMX, load_f32x16, store_f32x16, zero_f32x16
-from engine.kernels.tiles import make_configure, release, tiles
+from engine.kernels.simd import HAS_AMX, HAS_VNNI512, store_f32x16
+from engine.kernels.tiles import tiles
 from engine.kernels.weight_types import WEIGHT_TYPES, WeightType
+from engine.kernels.word_rows import by_words
 
-UNPACK_FROM = 2  # rows for which unpacking a group pays
+UNPACK_FROM = 5 if HAS_VNNI512 else 2  # rows for which unpacking a group pays
 TILES_FROM = 3  # rows for which a product of 16 does
 
 
@@ -39,49 +39,51 @@ def row_range(chunk, row_chunks, extent, unit, items):
     return load_i64(item + 8), load_i64(item + 16), load_i64(item)
 
 
-@device
-def group_start(bias, group):
-    return load_f32x16(bias + 64 * group) if bias != 0 else zero_f32x16()
-
-
 def direct(dot: Any) -> Any:
-    """Rows of one group, each straight from the packed weights."""
+    """Rows of some groups, each straight from the packed weights."""
 
     @device
-    def run(w, start, n_inputs, scratch, x, x_stride, out, out_stride, first, count):
-        for row in range(first, first + count):
-            store_f32x16(out + out_stride * row, dot(w, x + x_stride * row, n_inputs, start))
+    def run(base, group_bytes, first_group, last_group, bias, n_inputs, scratch, x, x_stride, out, out_stride, count):
+        for group in range(first_group, last_group):
+            w, start = base + group_bytes * group, group_start(bias, group)
+            for row in range(count):
+                store_f32x16(out + out_stride * row + 64 * group, dot(w, x + x_stride * row, n_inputs, start))
 
     return run
 
 
 def four_at_a_time(dot: Any, dots: Any) -> Any:
-    """Rows of one group, four of which share each load of the weights."""
-    one_by_one = direct(dot)
+    """Rows of some groups, four of which share each load of the weights."""
 
     @device
-    def run(w, start, n_inputs, scratch, x, x_stride, out, out_stride, first, count):
+    def run(base, group_bytes, first_group, last_group, bias, n_inputs, scratch, x, x_stride, out, out_stride, count):
         whole = count // 4 * 4
-        for row in range(first, first + whole, 4):
-            dots(w, x + x_stride * row, x_stride, n_inputs, start, out + out_stride * row, out_stride)
-        rest = first + whole
-        one_by_one(w, start, n_inputs, scratch, x, x_stride, out, out_stride, rest, count - whole)
+        for group in range(first_group, last_group):
+            w, start, here = base + group_bytes * group, group_start(bias, group), out + 64 * group
+            for row in range(0, whole, 4):
+                dots(w, x + x_stride * row, x_stride, n_inputs, start, here + out_stride * row, out_stride)
+            for row in range(whole, count):
+                store_f32x16(here + out_stride * row, dot(w, x + x_stride * row, n_inputs, start))
 
     return run
 
 
 def by_row_count(few: Any, many: Any, many_from: int) -> Any:
     @device
-    def run(w, start, n_inputs, scratch, x, x_stride, out, out_stride, first, count):
+    def run(base, group_bytes, first_group, last_group, bias, n_inputs, scratch, x, x_stride, out, out_stride, count):
         if count < many_from:
-            few(w, start, n_inputs, scratch, x, x_stride, out, out_stride, first, count)
+            few(
+                base, group_bytes, first_group, last_group, bias, n_inputs, scratch, x, x_stride, out, out_stride, count
+            )
         else:
-            many(w, start, n_inputs, scratch, x, x_stride, out, out_stride, first, count)
+            many(
+                base, group_bytes, first_group, last_group, bias, n_inputs, scratch, x, x_stride, out, out_stride, count
+            )
 
     return run
 
 
-def register_matmul(name: str, run_group: Any) -> None:
+def register_matmul(name: str, run_groups: Any) -> None:
     """Register the kernel `name`: out[row] = W x[row] + bias for the activation rows and weight rows of a chunk.
 
     `weights` is the packed matrix, or with `items` the table of expert addresses, each with the matrix at
@@ -113,26 +115,32 @@ def register_matmul(name: str, run_group: Any) -> None:
         first, count, expert = row_range(chunk, row_chunks, extent, unit, items)
         base = weights if expert < 0 else load_i64(weights + 8 * expert) + matrix_offset
         first_group = chunk % row_chunks * groups_per_chunk
-        last = first + count
-        while first < last:
-            n = min(rows_at_once, last - first)
-            for group in range(first_group, min(first_group + groups_per_chunk, n_groups)):
-                start = group_start(bias, group)
-                w = base + group_bytes * group
-                run_group(w, start, n_inputs, scratch, x, x_stride, out + 64 * group, out_stride, first, n)
-            first += n
+        last_group = min(first_group + groups_per_chunk, n_groups)
+        for row in range(first, first + count, rows_at_once):
+            n, here, target = min(rows_at_once, first + count - row), x + x_stride * row, out + out_stride * row
+            run_groups(
+                base,
+                group_bytes,
+                first_group,
+                last_group,
+                bias,
+                n_inputs,
+                scratch,
+                here,
+                x_stride,
+                target,
+                out_stride,
+                n,
+            )
 
     kernel(matmul, name)
 
 
 def register_quantised(type_name: str, weight: WeightType) -> None:
-    if HAS_AMX:
-        many = grouped(type_name, weight.unpack, tiles(weight), make_configure(weight.form), release)
-    else:
-        many = grouped(type_name, weight.unpack, by_rows(weight), nothing, nothing)
-    run_group = by_row_count(direct(weight.dot), many, TILES_FROM if HAS_AMX else UNPACK_FROM)
-    register_matmul(f"matmul_{type_name}", run_group)
-    register_matmul(f"matmul_{type_name}_f32", grouped(type_name, weight.unpack, float_rows(weight), nothing, nothing))
+    many = grouped(type_name, weight.unpack, tiles(weight) if HAS_AMX else by_words(weight))
+    run_groups = by_row_count(direct(weight.dot), many, TILES_FROM if HAS_AMX else UNPACK_FROM)
+    register_matmul(f"matmul_{type_name}", run_groups)
+    register_matmul(f"matmul_{type_name}_f32", grouped(type_name, weight.unpack, float_rows(weight)))
 
 
 register_matmul("matmul_F32", four_at_a_time(dot_f32, dots_f32))

@@ -1,20 +1,22 @@
 """Panels: up to 256 inputs of a group of 16 weight rows, unpacked once for many activation rows.
 
-A panel fits the first-level cache beside the activations that pass through it. Its quads are bytes; with AMX they lie
-as a tile wants them: signed (less the type's offset), four-bit ones twice, as 16 q and q (see tiles.py).
+A panel fits the first-level cache beside the activations that pass through it. Its weights are signed (less the type's
+offset). With AMX they lie as a tile wants them: quads of bytes, four-bit ones twice, as 16 q and q (see tiles.py). Else
+each quad becomes two registers of int16, of its even and of its odd bytes (see word_rows.py).
 
-    panel   8 blocks of 512 bytes of quads, or of 1024: first 16 q, then q
+    panel   8 blocks of 512 bytes of quads, or of 1024: first 16 q, then q; or of 1024 bytes of int16
             PANEL_SCALES: a float32 register for each block, or two for each
             PANEL_MINIMA: for each block a float32 register, or one of pairs of int16 (with AMX then zeros, the same
             pairs times 256, and zeros again, each as long: see tiles.py)
             PANEL_D_MIN: a float32 register, what the pairs are multiplied with
-            PANEL_OFFSET: the offset of all its weights, twice as an int16
 
-The running sums of up to MOST_ROWS_AT_ONCE activation rows lie behind it, a register each.
+Some groups share their activations: all of them take the same inputs before any takes the next, so that these come from
+the first-level cache. The running sums of all rows and groups lie in the scratch meanwhile, a register each.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
@@ -22,19 +24,22 @@ from numba import types
 
 from engine.kernels.layout import (
     BLOCK,
+    N_TOTALS,
     PANEL_BYTES,
     PANEL_D_MIN,
     PANEL_MINIMA,
-    PANEL_OFFSET,
     PANEL_SCALES,
     SCALED_BLOCKS,
     TILE_BYTES,
+    TILE_ROWS,
+    WIDE_BYTES,
     packed_group_bytes,
 )
-from engine.kernels.memory import fetch_to_write, load_f32, load_i32, prefetch_lines
+from engine.kernels.memory import fetch_to_write, load_f32, prefetch_lines
 from engine.kernels.registry import device
 from engine.kernels.simd import (
     HAS_AMX,
+    I16,
     I64,
     define,
     fma,
@@ -46,15 +51,18 @@ from engine.kernels.simd import (
     shift_right_signed,
     splat_f32,
     splat_i32,
+    splatted_words,
     store_f32x16,
     store_i32x16,
     store_unaligned,
     subtract_bytes,
     to_f32,
-    zero_i32x16,
+    zero_f32x16,
 )
 
-NIBBLE_BLOCK_BYTES, NIBBLE_PLACE = (1024, 512) if HAS_AMX else (512, 0)  # of four-bit quads; where q itself begins
+BYTE_BLOCK_BYTES, WORD_BLOCK_BYTES = 512, 1024
+NIBBLE_BLOCK_BYTES, NIBBLE_PLACE = 1024, 512  # of four-bit quads for tiles; where q itself begins
+_TOTALS = TILE_BYTES + PANEL_BYTES + WIDE_BYTES  # where the running sums lie in the scratch
 
 
 # Unpacking ------------------------------------------------------------------------------------------------------------
@@ -97,59 +105,118 @@ def _sixteenfold(q):
     )
 
 
-@device
-def store_bytes(panel, block, q, offset):
-    store_quads(panel + 512 * block, _less(q, offset) if HAS_AMX else q)
+def _store_words(b: ir.IRBuilder, target: ir.Value, quads: ir.Value, offset: ir.Value) -> None:
+    words = ir.VectorType(I16, 32)
+    low, eight = ir.Constant(words, [0xFF] * 32), ir.Constant(words, [8] * 32)
+    less = splatted_words(b, offset)
+    for j in range(8):
+        quad = b.bitcast(b.extract_value(quads, j), words)
+        for place, part in ((0, b.and_(quad, low)), (64, b.lshr(quad, eight))):
+            store_unaligned(b, b.add(target, ir.Constant(I64, 128 * j + place)), b.sub(part, less))
+
+
+_store_as_words = define(types.void, (types.int64, types.UniTuple(i32x16, 8), types.int64), _store_words)
 
 
 @device
-def store_doubled(panel, block, q, offset):
+def _store_quads_less(panel, block, q, offset):
+    store_quads(panel + BYTE_BLOCK_BYTES * block, _less(q, offset))
+
+
+@device
+def _store_words_less(panel, block, q, offset):
+    _store_as_words(panel + WORD_BLOCK_BYTES * block, q, offset)
+
+
+@device
+def _store_doubled(panel, block, q, offset):
     signed = _less(q, offset)
     store_quads(panel + NIBBLE_BLOCK_BYTES * block, _sixteenfold(signed))
     store_quads(panel + NIBBLE_BLOCK_BYTES * block + NIBBLE_PLACE, signed)
 
 
-store_nibbles = store_doubled if HAS_AMX else store_bytes
+# (panel, block, eight quads, offset): a block's weights less the offset; of four bits, or of more
+store_nibbles, store_bytes = (_store_doubled, _store_quads_less) if HAS_AMX else (_store_words_less, _store_words_less)
 
 
 @device
 def store_minima(panel, block, pairs):
     """The integer minima of a block's halves, one in each 16 bits."""
-    here = panel + PANEL_MINIMA + 64 * block
-    store_i32x16(here, pairs)
-    if HAS_AMX:
-        store_i32x16(here + 512, zero_i32x16())
-        store_i32x16(here + 1024, shift_left(pairs, 8))
-        store_i32x16(here + 1536, zero_i32x16())
+    store_i32x16(panel + PANEL_MINIMA + 64 * block, pairs)
 
 
 # Activation rows through a panel --------------------------------------------------------------------------------------
 
 
-def grouped(type_name: str, unpack: Any, through_panel: Any, begin: Any, end: Any) -> Any:
-    """Rows of one group, panel by panel: (weights, start, n_inputs, ...) as in matmul.py.
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """How activation rows pass through panels.
+
+    begin, end      (scratch), around all panels of a run
+    shared          least and most rows that groups share; for others, weights are read as they lie in memory
+    prepare         (scratch, x, x_stride, block, n_blocks, count): what the groups share of the inputs of a panel
+    through_panel   (panel, n, scratch, x, x_stride, block, n_blocks, totals, count): add a panel's products
+    """
+
+    begin: Any
+    shared: tuple[int, int]
+    prepare: Any
+    through_panel: Any
+    end: Any
+
+
+def grouped(type_name: str, unpack: Any, rows: Rows) -> Any:
+    """Rows of some groups, panel by panel: (weights, group_bytes, first_group, last_group, bias, ...) as in matmul.py.
 
     The packed weights of the next panel are fetched while rows pass through this one.
     """
-    fetch = prefetch_lines(-(-packed_group_bytes(type_name, BLOCK * SCALED_BLOCKS) // 64))
+    panel_bytes = packed_group_bytes(type_name, BLOCK * SCALED_BLOCKS)
+    fetch = prefetch_lines(-(-panel_bytes // 64))
+    begin, prepare, through_panel, end = rows.begin, rows.prepare, rows.through_panel, rows.end
+    shared_from, shared_to = rows.shared
 
     @device
-    def run(w, start, n_inputs, scratch, x, x_stride, out, out_stride, first, count):
-        panel, totals, n_blocks = scratch + TILE_BYTES, scratch + TILE_BYTES + PANEL_BYTES, n_inputs // BLOCK
-        for row in range(count):
-            store_f32x16(totals + 64 * row, start)
-            fetch_to_write(out + out_stride * (first + row))
-        begin(scratch)
+    def run_together(base, group_bytes, group, n_groups, bias, n_inputs, scratch, x, x_stride, out, out_stride, count):
+        panel, n_blocks, area = scratch + TILE_BYTES, n_inputs // BLOCK, 64 * (count + TILE_ROWS)
+        for i in range(n_groups):
+            start = group_start(bias, group + i)
+            for row in range(count):
+                store_f32x16(scratch + _TOTALS + area * i + 64 * row, start)
+                fetch_to_write(out + out_stride * row + 64 * (group + i))
         for block in range(0, n_blocks, SCALED_BLOCKS):
             n = min(SCALED_BLOCKS, n_blocks - block)
-            w = unpack(w, n, panel)
-            fetch(w)
-            through_panel(panel, n, scratch, x + x_stride * first, x_stride, block, n_blocks, totals, count)
-        end(scratch)
+            w = base + group_bytes * group + panel_bytes * (block // SCALED_BLOCKS)
+            prepare(scratch, x, x_stride, block, n, count)
+            for i in range(n_groups):
+                unpack(w + group_bytes * i, n, panel)
+                if i + 1 < n_groups:
+                    fetch(w + group_bytes * (i + 1))
+                elif n_blocks - block > SCALED_BLOCKS:
+                    fetch(w + panel_bytes)
+                else:
+                    fetch(base + group_bytes * (group + n_groups))
+                totals = scratch + _TOTALS + area * i
+                through_panel(panel, n, scratch, x, x_stride, block, n_blocks, totals, count)
         for row in range(count):
-            store_f32x16(out + out_stride * (first + row), load_f32x16(totals + 64 * row))
+            for i in range(n_groups):
+                total = load_f32x16(scratch + _TOTALS + area * i + 64 * row)
+                store_f32x16(out + out_stride * row + 64 * (group + i), total)
+
+    @device
+    def run(base, group_bytes, first_group, last_group, bias, n_inputs, scratch, x, x_stride, out, out_stride, count):
+        together = N_TOTALS // (count + TILE_ROWS) if shared_from <= count <= shared_to else 1
+        begin(scratch)
+        for group in range(first_group, last_group, together):
+            n = min(together, last_group - group)
+            run_together(base, group_bytes, group, n, bias, n_inputs, scratch, x, x_stride, out, out_stride, count)
+        end(scratch)
 
     return run
+
+
+@device
+def group_start(bias, group):
+    return load_f32x16(bias + 64 * group) if bias != 0 else zero_f32x16()
 
 
 @device
@@ -157,23 +224,39 @@ def nothing(scratch):
     pass
 
 
-def float_rows(weight: Any) -> Any:
+@device
+def as_they_are(scratch, x, x_stride, block, n, count):
+    pass
+
+
+@device
+def _byte_at(block, i):
+    """Input `i` of a block of quads."""
+    return shift_right_signed(shift_left(load_i32x16(block + 64 * (i // 4)), 24 - 8 * (i % 4)), 24)
+
+
+@device
+def _word_at(block, i):
+    """Input `i` of a block of int16."""
+    return shift_right_signed(
+        shift_left(load_i32x16(block + 128 * (i // 4) + 64 * (i % 2)), 16 - 8 * (i % 4 // 2 * 2)), 16
+    )
+
+
+def float_rows(weight: Any) -> Rows:
     """Rows of float32 activations: each weight is expanded to the exact value that the file means."""
-    halves, has_offset = weight.form == "halves", weight.minima == "offset"
-    own, super_minima = weight.minima == "own", weight.minima == "super"
-    block_bytes, place = (NIBBLE_BLOCK_BYTES, NIBBLE_PLACE) if weight.form == "double" else (512, 0)
+    halves, own, super_minima = weight.form == "halves", weight.minima == "own", weight.minima == "super"
+    block_bytes, place, integer_at = WORD_BLOCK_BYTES, 0, _word_at
+    if HAS_AMX:
+        is_double = weight.form == "double"
+        block_bytes, place = (NIBBLE_BLOCK_BYTES, NIBBLE_PLACE) if is_double else (BYTE_BLOCK_BYTES, 0)
+        integer_at = _byte_at
 
     @device
     def weight_at(panel, i):
-        quad = load_i32x16(panel + block_bytes * (i // 32) + place + 64 * (i % 32 // 4))
-        if has_offset and HAS_AMX:
-            q = shift_right_signed(shift_left(quad, 24 - 8 * (i % 4)), 24)
-        else:
-            q = shift_right(quad, 8 * (i % 4)) & splat_i32(0xFF)
-            if has_offset:
-                q = q - (splat_i32(load_i32(panel + PANEL_OFFSET)) & splat_i32(0xFF))
+        q = integer_at(panel + block_bytes * (i // BLOCK) + place, i % BLOCK)
         value = load_f32x16(panel + PANEL_SCALES + 64 * (i // (16 if halves else 32))) * to_f32(q)
-        minimum = panel + PANEL_MINIMA + 64 * (i // 32)
+        minimum = panel + PANEL_MINIMA + 64 * (i // BLOCK)
         if own:
             value = value - load_f32x16(minimum)
         if super_minima:
@@ -189,4 +272,4 @@ def float_rows(weight: Any) -> Any:
                 total = fma(weight_at(panel, i), splat_f32(load_f32(here + 4 * i)), total)
             store_f32x16(totals + 64 * row, total)
 
-    return through_panel
+    return Rows(nothing, (0, 0), as_they_are, through_panel, nothing)

@@ -114,6 +114,11 @@ def splatted_i32(builder: ir.IRBuilder, scalar: ir.Value) -> ir.Value:
     return _splat(builder, scalar, _I)
 
 
+def splatted_words(builder: ir.IRBuilder, scalar: ir.Value) -> ir.Value:
+    """The lower 16 bits of a scalar in all 32 halves of a register."""
+    return _splat(builder, builder.trunc(scalar, I16), ir.VectorType(I16, 2 * LANES))
+
+
 # Arithmetic operators on the two vector types -----------------------------------------------------------------------
 
 _OPERATORS = {

@@ -31,8 +31,9 @@ from engine.kernels.layout import (
     SUMS,
 )
 from engine.kernels.memory import store_u8, store_u16, zero_bytes
+from engine.kernels.panels import Rows, as_they_are
 from engine.kernels.registry import device
-from engine.kernels.row_products import make_finish, row_address
+from engine.kernels.row_sums import make_finish, minima_product, row_address
 from engine.kernels.simd import (
     F32,
     I8,
@@ -45,12 +46,15 @@ from engine.kernels.simd import (
     load_unaligned,
     pointer,
     splatted,
+    store_unaligned,
 )
 from engine.kernels.together import sums_type, zero_sums
 
 _VOID, _address = ir.VoidType(), types.int64
 _RESULTS = 1024  # bytes into the scratch: the products of two steps, then the products of minima
 _STEPS_KEPT = 2
+_MANY = 8  # steps written out one after the other
+_SHARED = (16, 64)  # rows whose part of a panel fits the first-level cache beside it
 _MINIMA_RESULTS = 4096
 DEPTHS = {"double": 64, "single": 32, "halves": 16}  # bytes of an activation row that a product takes
 
@@ -90,7 +94,7 @@ _FULL, _HALF = Shape(16, (0, 1), 4), Shape(8, (2, 3), 5)
 Product = tuple[int, int]  # the tile register that holds it, and its place among the results
 
 
-def make_configure(form: str) -> Any:
+def _make_configure(form: str) -> Any:
     """(scratch): set the shapes of all tiles."""
     depth = DEPTHS[form]
     results = [(tile, 64, shape.rows) for shape in (_FULL, _HALF) for tile in shape.results]
@@ -110,8 +114,12 @@ def make_configure(form: str) -> Any:
 
 
 @device
-def release(scratch):
+def _release_all(scratch):
     _release()
+
+
+def _steps_of_block(form: str) -> int:
+    return 2 if form == "halves" else 1
 
 
 def _products(form: str, step: int) -> tuple[int, int, list[int]]:
@@ -125,12 +133,14 @@ def _products(form: str, step: int) -> tuple[int, int, list[int]]:
 
 
 def _make_steps(weight: Any, shape: Shape, n_steps: int) -> Any:
-    """(sums, line, stride, quads, scales, minima, x_sums, results) -> sums with `n_steps` steps added to them.
+    """(sums, line, stride, quads, scales, minima, x_sums, results, kept) -> sums with `n_steps` steps added to them.
 
     `line` and `x_sums` are the first row's. A product is stored while the next one is under way, and a step is scaled
-    two steps later: tile products, tile stores and arithmetic take about 16 cycles each, and so they overlap.
+    two steps later: tile products, tile stores and arithmetic take about 16 cycles each, and so they overlap. Of types
+    with integer minima, `x_sums` are the pairs of some rows, whose products with all minima of the panel are `kept`.
     """
     form, own, array = weight.form, weight.minima == "own", sums_type(shape.rows)
+    n_kept = shape.rows // _steps_of_block(form) if weight.minima == "super" and n_steps == _MANY else 0
     dot_name = "tdpbssd" if weight.minima == "offset" else "tdpbsud"
     parts = 1 if form == "double" else 2
 
@@ -166,8 +176,11 @@ def _make_steps(weight: Any, shape: Shape, n_steps: int) -> Any:
                 sums[row] = fused(b, minimum, splatted(b, x_sum), sums[row])
         return sums
 
+    def keep_minima(b: ir.IRBuilder, row: int, minima: ir.Value, pairs: ir.Value, kept: ir.Value) -> None:
+        store_unaligned(b, _plus(b, kept, 64 * row), minima_product(b, minima, pairs))
+
     def body(b: ir.IRBuilder, given: ir.Value, line: ir.Value, stride: ir.Value, *rest: ir.Value) -> ir.Value:
-        quads, scales, minima, x_sums, results = rest
+        quads, scales, minima, x_sums, results, kept = rest
         sums = [b.extract_value(given, row) for row in range(shape.rows)]
         operands = scales, minima, x_sums, stride, results
         waiting: Product | None = None
@@ -179,49 +192,25 @@ def _make_steps(weight: Any, shape: Shape, n_steps: int) -> Any:
                 if part == 0 and step >= 2:  # before the next product takes its place
                     sums = scale(b, step - 2, sums, operands)
                 waiting = product
+            for row in range(n_kept * step // n_steps, min(n_kept * (step + 1) // n_steps, n_kept)):
+                keep_minima(b, row, minima, row_address(b, x_sums, stride, row), kept)
         for row, total in enumerate(sums):
             given = b.insert_value(given, total, row)
         return given
 
-    arguments = (array, _address, types.int64, *[_address] * 5)
+    arguments = (array, _address, types.int64, *[_address] * 6)
     return define(array, arguments, body)
 
 
-def _make_multiply_minima(form: str, shape: Shape) -> Any:
-    """(panel, pairs, stride, results): the products of integer minima with the sums of activations, stored.
-
-    The sums are int16, of which a tile takes the lower bytes as unsigned and the upper ones as signed: the minima stand
-    at the places of the lower bytes, or times 256 at those of the upper ones, with zeros between them. Where a product
-    is deeper than the sums of a panel, zeros stand against what lies behind these.
-    """
-    depth, low, high = DEPTHS[form], *shape.results
-
-    def body(b: ir.IRBuilder, panel: ir.Value, pairs: ir.Value, stride: ir.Value, results: ir.Value) -> None:
-        for tile in (low, high):
-            _tile(b, "tilezero", tile)
-        for place in range(0, 4 * SCALED_BLOCKS, depth):
-            _memory(b, "tileloadd64", shape.inputs, _plus(b, pairs, place), stride)
-            for tile, dot, minima in ((low, "tdpbuud", PANEL_MINIMA), (high, "tdpbsud", PANEL_MINIMA + 1024)):
-                _memory(b, "tileloadd64", _WEIGHTS, _plus(b, panel, minima + 16 * place), ir.Constant(I64, 64))
-                _tile(b, dot, tile, shape.inputs, _WEIGHTS)
-        for tile, place in ((low, _MINIMA_RESULTS), (high, _MINIMA_RESULTS + 1024)):
-            _memory(b, "tilestored64", tile, _plus(b, results, place), ir.Constant(I64, 64))
-
-    return define(types.void, (_address, _address, types.int64, _address), body)
-
-
 def _make_less_minima(n_rows: int) -> Any:
-    """(sums, panel, results) -> sums less the integer minima."""
+    """(sums, panel, kept) -> sums less the integer minima."""
     array = sums_type(n_rows)
 
-    def body(b: ir.IRBuilder, sums: ir.Value, panel: ir.Value, results: ir.Value) -> ir.Value:
+    def body(b: ir.IRBuilder, sums: ir.Value, panel: ir.Value, kept: ir.Value) -> ir.Value:
         d_min = load_unaligned(b, _plus(b, panel, PANEL_D_MIN), f32x16.llvm)
         for row in range(n_rows):
-            low = load_unaligned(b, _plus(b, results, _MINIMA_RESULTS + 64 * row), i32x16.llvm)
-            high = load_unaligned(b, _plus(b, results, _MINIMA_RESULTS + 1024 + 64 * row), i32x16.llvm)
-            product = b.add(b.shl(high, ir.Constant(i32x16.llvm, [8] * 16)), low)
-            total = fused(b, b.sitofp(product, f32x16.llvm), d_min, b.extract_value(sums, row))
-            sums = b.insert_value(sums, total, row)
+            product = b.sitofp(load_unaligned(b, _plus(b, kept, 64 * row), i32x16.llvm), f32x16.llvm)
+            sums = b.insert_value(sums, fused(b, product, d_min, b.extract_value(sums, row)), row)
         return sums
 
     return define(array, (array, _address, _address), body)
@@ -229,37 +218,38 @@ def _make_less_minima(n_rows: int) -> Any:
 
 def _make_rows(weight: Any, shape: Shape) -> Any:
     """A tile of activation rows through a panel: eight steps at once where they are all there."""
-    eight, one = _make_steps(weight, shape, 8), _make_steps(weight, shape, 1)
+    eight, one = _make_steps(weight, shape, _MANY), _make_steps(weight, shape, 1)
     finish, zeros, super_minima = make_finish(shape.rows), zero_sums(shape.rows), weight.minima == "super"
-    multiply_minima, less_minima = _make_multiply_minima(weight.form, shape), _make_less_minima(shape.rows)
-    steps_of_block = 2 if weight.form == "halves" else 1
-    quad_bytes = _products(weight.form, 1)[1]
+    less_minima, steps_of_block = _make_less_minima(shape.rows), _steps_of_block(weight.form)
+    quad_bytes, n_rows = _products(weight.form, 1)[1], shape.rows
 
     @device
     def run(panel, n, results, line, stride, pairs, x_sums, x_scale, totals):
-        sums, scales, minima = zeros(), panel + PANEL_SCALES, panel + PANEL_MINIMA
+        sums, kept = zeros(), results + _MINIMA_RESULTS
         step, n_steps = 0, steps_of_block * n
-        if super_minima:
-            multiply_minima(panel, pairs, stride, results)
-        while step + 8 <= n_steps:
-            here, quads = LINE_BYTES * (step // steps_of_block), panel + quad_bytes * step
-            at = scales + 64 * step, minima + 64 * step, x_sums + 4 * step
-            sums = eight(sums, line + here, stride, quads, at[0], at[1], at[2], results)
-            step += 8
+        while step + _MANY <= n_steps:
+            here, quads = line + LINE_BYTES * (step // steps_of_block), panel + quad_bytes * step
+            scales, minima, row = panel + PANEL_SCALES + 64 * step, panel + PANEL_MINIMA, step * n_rows // n_steps
+            if super_minima:  # those of a part of the rows
+                first = pairs + stride * row
+                sums = eight(sums, here, stride, quads, scales, minima, first, results, kept + 64 * row)
+            else:
+                sums = eight(sums, here, stride, quads, scales, minima + 64 * step, x_sums + 4 * step, results, kept)
+            step += _MANY
         while step < n_steps:
-            here = LINE_BYTES * (step // steps_of_block) + 16 * (step % steps_of_block)
-            quads = panel + quad_bytes * step
-            at = scales + 64 * step, minima + 64 * step, x_sums + 4 * step
-            sums = one(sums, line + here, stride, quads, at[0], at[1], at[2], results)
+            here = line + LINE_BYTES * (step // steps_of_block) + 16 * (step % steps_of_block)
+            quads, scales = panel + quad_bytes * step, panel + PANEL_SCALES + 64 * step
+            minima = panel + PANEL_MINIMA + 64 * step
+            sums = one(sums, here, stride, quads, scales, minima, x_sums + 4 * step, results, kept)
             step += 1
         if super_minima:
-            sums = less_minima(sums, panel, results)
+            sums = less_minima(sums, panel, kept)
         finish(sums, x_scale, stride, totals)
 
     return run
 
 
-def tiles(weight: Any) -> Any:
+def tiles(weight: Any) -> Rows:
     """Activation rows through a panel, 16 at a time. Reads up to 15 rows beyond the last, and drops the results."""
     sixteen, eight = _make_rows(weight, _FULL), _make_rows(weight, _HALF)
 
@@ -275,4 +265,4 @@ def tiles(weight: Any) -> Any:
             else:
                 eight(panel, n, results, line, x_stride, pairs, sums, x_scale, target)
 
-    return through_panel
+    return Rows(_make_configure(weight.form), _SHARED, as_they_are, through_panel, _release_all)

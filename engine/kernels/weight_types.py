@@ -39,13 +39,12 @@ from engine.kernels.layout import (
     PAIRS,
     PANEL_D_MIN,
     PANEL_MINIMA,
-    PANEL_OFFSET,
     PANEL_SCALES,
     SCALED_BLOCKS,
     SCALES,
     SUMS,
 )
-from engine.kernels.memory import load_f32, load_i32, prefetch_lines, store_i32
+from engine.kernels.memory import load_f32, load_i32, prefetch_lines
 from engine.kernels.panels import store_bytes, store_minima, store_nibbles
 from engine.kernels.quads import (
     byte_quads,
@@ -206,7 +205,6 @@ def plain_type(name: str, quads: Any, form: str, offset: int, scales: Any = half
 
     @device
     def unpack(w, n_blocks, panel):
-        store_i32(panel + PANEL_OFFSET, both)
         for block in range(n_blocks):
             store(panel, block, quads(w + place), offset)
             store_f32x16(panel + PANEL_SCALES + 64 * block, scales(w))
@@ -257,7 +255,6 @@ def _six_bits() -> WeightType:
     @device
     def unpack(w, n_blocks, panel):
         d = load_f16x16(w)
-        store_i32(panel + PANEL_OFFSET, offset * 0x10001)
         w += header_bytes
         for block in range(n_blocks):
             store_bytes(panel, block, six_bit_quads(w + 32), offset)

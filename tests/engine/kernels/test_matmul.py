@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.gguf import TensorType
-from engine.kernels.layout import FLOAT_TYPES, ITEM_BYTES, MATMUL_SCRATCH_BYTES, matmul_kernel
+from engine.kernels.layout import FLOAT_TYPES, ITEM_BYTES, MATMUL_SCRATCH_BYTES, N_TOTALS, matmul_kernel
 from engine.kernels.library import KernelLibrary
 from tests.engine.kernels.operands import (
     QUANTISED,
@@ -143,6 +143,20 @@ def test_bias_and_rows_at_once(library: KernelLibrary, type_name: str) -> None:
         np.testing.assert_array_equal(matmul(library, name, packed, x, 256, unit=21, rows_at_once=rows_at_once), plain)
     np.testing.assert_allclose(biased, plain + bias, rtol=1e-5, atol=1e-6 * np.abs(plain).max())
     np.testing.assert_array_equal(matmul(library, name, packed, x, 256, unit=1, bias=bias), biased)
+
+
+@EACH_TYPE
+@pytest.mark.parametrize("n_tokens", [18, 70, 128])
+def test_rows_are_the_same_bits_where_more_groups_share_them_than_fit_at_once(
+    library: KernelLibrary, type_name: str, n_tokens: int
+) -> None:
+    n_groups = N_TOTALS // n_tokens + 2
+    packed, _, x, _ = product_and_reference(library, type_name, 16 * n_groups, 512, n_tokens)
+    name = matmul_kernel(type_name)
+
+    together = matmul(library, name, packed, x, 512, unit=n_tokens)
+
+    np.testing.assert_array_equal(together, matmul(library, name, packed, x, 512, unit=1))
 
 
 @EACH_TYPE
