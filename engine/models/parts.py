@@ -204,7 +204,8 @@ class Parts(Workspace):
     ) -> None:
         takes_rounded = not matrix.is_float and bool(x.rounded)
         kernel = matmul_kernel(matrix.type_name, floats=not takes_rounded)
-        chunk_bytes = matrix.n_bytes // (self._n_workers * _CHUNKS_PER_WORKER)
+        n_together = self.hyper.top_k if items else 1  # experts whose chunks are there at once
+        chunk_bytes = matrix.n_bytes * n_together // (self._n_workers * _CHUNKS_PER_WORKER)
         chunk_bytes = min(max(chunk_bytes, _LEAST_CHUNK_BYTES), _MOST_CHUNK_BYTES)
         groups_per_chunk = min(max(1, chunk_bytes // matrix.group_bytes), matrix.n_groups)
         row_chunks = -(-matrix.n_groups // groups_per_chunk)
