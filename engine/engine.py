@@ -45,7 +45,7 @@ Array = np.ndarray[Any, Any]
 Progress = Callable[[str, float], None]
 _CLOSED = "This engine has been closed; open the model again."
 _REPORT_SECONDS = 0.05  # between two looks at how far the loading is
-_STEP_SECONDS = 2.0  # a step that reads a prompt should not take longer, so that its progress is seen
+_STEP_SECONDS = 4.0  # a step that reads a prompt should not take longer, so that its progress is seen
 _LEAST_STEP_TOKENS = 256  # but below this experts get too few rows each: half the speed at 32
 
 

@@ -74,6 +74,7 @@ class Mixture(Parts):
         self.counts = self.buffer("expert counts", 8 * hyper.n_layers * max(hyper.n_experts, 1))
         self.last_used = self.buffer("expert use", 8 * hyper.n_layers * max(hyper.n_experts, 1))
         self.newest = self.buffer("newest choice", 4 * hyper.n_layers * max(hyper.top_k, 1))
+        self.memory.fill_later(lambda: view(self.newest, np.int32, (self.newest.n_bytes // 4,)).fill(-1))
         self.sums = self.buffer("expert sums", 8 * 3)
         self.need_scratch(8 * max(hyper.n_experts, 16) * 2)
 

@@ -43,6 +43,8 @@ def test_every_expert_call_is_counted_once_though_steps_halt_for_missing_experts
 @pytest.mark.parametrize("name", MIXTURES)
 def test_the_newest_choice_is_the_last_tokens(name: str) -> None:
     with open_small(name) as engine:
+        engine.load()
+        assert (engine.telemetry.last_experts == -1).all()  # none yet
         prompt = random_prompt(engine, 45)
         assert np.array_equal(engine.evaluate(prompt).experts[:, -1], engine.telemetry.last_experts)
 
