@@ -41,16 +41,25 @@ def minima_product(b: ir.IRBuilder, minima: ir.Value, pairs: ir.Value) -> ir.Val
     return product
 
 
-def make_less_minima(n_rows: int) -> Any:
-    """(sums, panel, pairs, stride) -> sums less the integer minima."""
+def kept_product(b: ir.IRBuilder, _minima: ir.Value, place: ir.Value) -> ir.Value:
+    """A minima_product that has been stored."""
+    return load_unaligned(b, place, i32x16.llvm)
+
+
+def make_less_minima(n_rows: int, product: Any) -> Any:
+    """(sums, panel, address, stride) -> sums less the integer minima.
+
+    product: minima_product, and each row's half sums are at the address; or kept_product, and each row's product is.
+    """
     array = sums_type(n_rows)
 
-    def body(b: ir.IRBuilder, sums: ir.Value, panel: ir.Value, pairs: ir.Value, stride: ir.Value) -> ir.Value:
+    def body(b: ir.IRBuilder, sums: ir.Value, panel: ir.Value, address: ir.Value, stride: ir.Value) -> ir.Value:
         minima = b.add(panel, ir.Constant(I64, PANEL_MINIMA))
         d_min = load_unaligned(b, b.add(panel, ir.Constant(I64, PANEL_D_MIN)), f32x16.llvm)
         for row in range(n_rows):
-            product = b.sitofp(minima_product(b, minima, row_address(b, pairs, stride, row)), f32x16.llvm)
-            sums = b.insert_value(sums, fused(b, product, d_min, b.extract_value(sums, row)), row)
+            integers = product(b, minima, row_address(b, address, stride, row))
+            total = fused(b, b.sitofp(integers, f32x16.llvm), d_min, b.extract_value(sums, row))
+            sums = b.insert_value(sums, total, row)
         return sums
 
     return define(array, (array, _address, _address, types.int64), body)

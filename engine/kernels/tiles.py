@@ -23,7 +23,6 @@ from numba import types
 from engine.kernels.layout import (
     LINE_BYTES,
     PAIRS,
-    PANEL_D_MIN,
     PANEL_MINIMA,
     PANEL_SCALES,
     SCALED_BLOCKS,
@@ -33,7 +32,7 @@ from engine.kernels.layout import (
 from engine.kernels.memory import store_u8, store_u16, zero_bytes
 from engine.kernels.panels import Rows, as_they_are
 from engine.kernels.registry import device
-from engine.kernels.row_sums import make_finish, minima_product, row_address
+from engine.kernels.row_sums import kept_product, make_finish, make_less_minima, minima_product, row_address
 from engine.kernels.simd import (
     F32,
     I8,
@@ -202,25 +201,11 @@ def _make_steps(weight: Any, shape: Shape, n_steps: int) -> Any:
     return define(array, arguments, body)
 
 
-def _make_less_minima(n_rows: int) -> Any:
-    """(sums, panel, kept) -> sums less the integer minima."""
-    array = sums_type(n_rows)
-
-    def body(b: ir.IRBuilder, sums: ir.Value, panel: ir.Value, kept: ir.Value) -> ir.Value:
-        d_min = load_unaligned(b, _plus(b, panel, PANEL_D_MIN), f32x16.llvm)
-        for row in range(n_rows):
-            product = b.sitofp(load_unaligned(b, _plus(b, kept, 64 * row), i32x16.llvm), f32x16.llvm)
-            sums = b.insert_value(sums, fused(b, product, d_min, b.extract_value(sums, row)), row)
-        return sums
-
-    return define(array, (array, _address, _address), body)
-
-
 def _make_rows(weight: Any, shape: Shape) -> Any:
     """A tile of activation rows through a panel: eight steps at once where they are all there."""
     eight, one = _make_steps(weight, shape, _MANY), _make_steps(weight, shape, 1)
     finish, zeros, super_minima = make_finish(shape.rows), zero_sums(shape.rows), weight.minima == "super"
-    less_minima, steps_of_block = _make_less_minima(shape.rows), _steps_of_block(weight.form)
+    less_minima, steps_of_block = make_less_minima(shape.rows, kept_product), _steps_of_block(weight.form)
     quad_bytes, n_rows = _products(weight.form, 1)[1], shape.rows
 
     @device
@@ -243,7 +228,7 @@ def _make_rows(weight: Any, shape: Shape) -> Any:
             sums = one(sums, here, stride, quads, scales, minima, x_sums + 4 * step, results, kept)
             step += 1
         if super_minima:
-            sums = less_minima(sums, panel, kept)
+            sums = less_minima(sums, panel, kept, 64)
         finish(sums, x_scale, stride, totals)
 
     return run

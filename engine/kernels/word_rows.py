@@ -30,7 +30,7 @@ from engine.kernels.layout import (
 )
 from engine.kernels.panels import WORD_BLOCK_BYTES, Rows, nothing
 from engine.kernels.registry import device
-from engine.kernels.row_sums import make_finish, make_less_minima, row_address
+from engine.kernels.row_sums import make_finish, make_less_minima, minima_product, row_address
 from engine.kernels.simd import (
     F32,
     HAS_AVX2,
@@ -131,7 +131,11 @@ def _make_step(weight: Any, n_rows: int) -> Any:
 
 def _make_rows(weight: Any, n_rows: int) -> Any:
     """(panel, n, wide, x, stride, block, n_blocks, totals): `n_rows` activation rows through a panel of `n` blocks."""
-    step, less_minima, finish = _make_step(weight, n_rows), make_less_minima(n_rows), make_finish(n_rows)
+    step, less_minima, finish = (
+        _make_step(weight, n_rows),
+        make_less_minima(n_rows, minima_product),
+        make_finish(n_rows),
+    )
     super_minima = weight.minima == "super"
     zeros, scale_bytes = zero_sums(n_rows), 128 if weight.form == "halves" else 64
 
