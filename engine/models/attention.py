@@ -12,7 +12,7 @@ import numpy.typing as npt
 from engine.kernels.layout import QUERY_BYTES, kv_head_bytes
 from engine.memory import view
 from engine.models.parts import Parts, Setting
-from engine.models.weights import Strips
+from engine.models.weights import Strips, whole_registers
 from engine.models.workspace import Rows
 from engine.plan import Extent
 
@@ -77,11 +77,6 @@ class HeadRows:
         starts = self.first + self.pitch * np.arange(self.n_heads)
         rows[:, : self.width] = starts[:, None] + np.arange(self.width)
         return rows.reshape(-1)
-
-
-def whole_registers(n: int) -> int:
-    """`n` values, filled up to a multiple of 16."""
-    return -(-n // 16) * 16
 
 
 class Attention(Parts):

@@ -11,7 +11,7 @@ from engine.gguf import TensorType
 from engine.kernels.layout import ITEM_BYTES
 from engine.memory import Buffer, view
 from engine.models.parts import SWIGLU_COLUMNS, TOKEN_TILE, Parts, Setting
-from engine.models.weights import ExpertLayer, Matrix
+from engine.models.weights import ExpertLayer, Matrix, whole_registers
 from engine.models.workspace import Rows
 from engine.plan import Extent
 
@@ -241,7 +241,7 @@ class Mixture(Parts):
         if router.scoring == "softmax" and not bias and n_groups == 1:
             self.plan.add("route", self._tokens, **common)
             return
-        self.need_scratch(3 * 4 * -(-hyper.n_experts // 16) * 16)
+        self.need_scratch(3 * 4 * whole_registers(hyper.n_experts))
         self.plan.add(
             "route_scored",
             self._tokens,

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from engine.config import EngineConfig
 from engine.kernels.layout import OBSERVED_BYTES
 from engine.memory import Buffer, Memory, view
-from engine.models.weights import Matrix
+from engine.models.weights import Matrix, whole_registers
 from engine.models.workspace import Rows
 from engine.plan import Extent, Plan
 
@@ -71,7 +71,7 @@ class ObservedInputs:
             if self._by_input[key] not in places:  # parts of one tensor may share their inputs
                 places.append(self._by_input[key])
             return
-        stride = 4 * -(-x.n // 16) * 16
+        stride = 4 * whole_registers(x.n)
         sums = self.memory.allocate(f"squares of {matrix.name}", stride * n_matrices, "buffers")
         counts = self.memory.allocate(f"inputs of {matrix.name}", 8 * n_matrices, "buffers")
         place = self._by_input[key] = _Place(n_matrices, x.n, stride, sums, counts)

@@ -12,7 +12,7 @@ from engine.kernels.library import KernelLibrary
 from engine.memory import Memory
 from engine.models.hyperparameters import Hyperparameters
 from engine.models.observed import ObservedInputs
-from engine.models.weights import Matrix, Strips, Weights
+from engine.models.weights import Matrix, Strips, Weights, whole_registers
 from engine.models.workspace import Rows, Workspace
 from engine.plan import Extent, Plan
 
@@ -87,7 +87,7 @@ class Parts(Workspace):
 
     def _scale(self, x: Rows, scale: float, extent: Extent) -> None:
         if scale != 1.0:
-            n = -(-x.n // 16) * 16
+            n = whole_registers(x.n)
             self.plan.add("scale_rows", extent, x=x.address, stride=x.stride, n=n, scale=scale)
 
     def norm(self, weight: str) -> Rows:

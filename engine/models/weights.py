@@ -48,6 +48,11 @@ class Matrix:
         return self.type_name in FLOAT_TYPES
 
 
+def whole_registers(n: int) -> int:
+    """`n` values, filled up to a multiple of 16."""
+    return -(-n // GROUP) * GROUP
+
+
 @dataclass(frozen=True, slots=True)
 class Strips:
     """Some rows of a tensor that holds several matrices: `height` rows from `first` on in each of `count` equal parts.
@@ -112,13 +117,13 @@ class Weights:
         tensor = self._expandable(name)
         if math.prod(tensor.shape) != n or max(tensor.shape) != n:  # some files have (n, 1)
             self._check_shape(tensor, (n,))
-        buffer = self.memory.allocate(name, 4 * -(-n // GROUP) * GROUP, "weights")
+        buffer = self.memory.allocate(name, 4 * whole_registers(n), "weights")
         self.memory.fill_later(partial(self._expand, tensor, buffer))
         return buffer
 
     def constant(self, value: float, n: int) -> Buffer:
         """A vector of `n` times the same value."""
-        buffer = self.memory.allocate("constant", 4 * -(-n // GROUP) * GROUP, "weights")
+        buffer = self.memory.allocate("constant", 4 * whole_registers(n), "weights")
         self.memory.fill_later(lambda: view(buffer, np.float32, (n,)).fill(value))
         return buffer
 
@@ -159,7 +164,7 @@ class Weights:
         """A vector made of some of the `n` values of another, times `factor`; where `picked` is -1 it has a zero."""
         tensor = self._expandable(name)
         self._check_shape(tensor, (n,))
-        buffer = self.memory.allocate(f"{name}, picked", 4 * -(-picked.size // GROUP) * GROUP, "weights")
+        buffer = self.memory.allocate(f"{name}, picked", 4 * whole_registers(picked.size), "weights")
 
         def fill() -> None:
             values = np.append(
