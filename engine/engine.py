@@ -175,7 +175,8 @@ class Engine:
         """Advance every request that can be; [] when there is nothing to do, or while weights are being packed."""
         if self._model is None:
             raise EngineClosedError(_CLOSED)
-        self._begin_prepared()
+        if self._preparing:
+            self._begin_prepared()
         deltas, self._pending = self._pending, []
         if self._requests and not self._model.wait_until_loaded(_REPORT_SECONDS):
             return deltas

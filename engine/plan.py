@@ -57,7 +57,7 @@ class Plan:
         self.stages: list[Stage] = []
         self.ops: np.ndarray[Any, Any] = np.zeros((0, OP_BYTES // 8), np.int64)
         self.stage_records: np.ndarray[Any, Any] = np.zeros((0, STAGE_BYTES // 8), np.int64)
-        self.kinds: np.ndarray[Any, Any] = np.array([HAND_OVER])  # (n_stages + 1,): of each, and of a run's end
+        self.kinds: np.ndarray[Any, Any] = np.array([HAND_OVER], np.int64)  # (n_stages + 1,): the last of a run's end
 
     @contextmanager
     def side_by_side(self, kind: str, *, halt: int = 0) -> Iterator[None]:

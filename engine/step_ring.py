@@ -57,26 +57,24 @@ class StepRing:
 
     def __init__(self, n_workers: int, n_moe_layers: int, top_k: int) -> None:
         self.n_workers = n_workers
-        notes_bytes = 8 * n_workers * N_PARTS * N_KINDS
-        self._n_bytes = n_bytes = 2 * notes_bytes  # of a row's ticks: the notes before the step, and after it
-        self.n_rows = min(max(_MOST_BYTES // (8 * len(HEAD) + n_bytes), _LEAST_ROWS), _MOST_ROWS)
+        self._n_bytes = 8 * n_workers * N_PARTS * N_KINDS  # of the team's notes
+        self.n_rows = min(max(_MOST_BYTES // (8 * len(HEAD) + 2 * self._n_bytes), _LEAST_ROWS), _MOST_ROWS)
         self._heads = np.zeros((self.n_rows, len(HEAD)), np.int64)
-        self._ticks = np.zeros((self.n_rows, 2, n_workers, N_PARTS, N_KINDS), np.int64)
+        self._ticks = np.zeros((self.n_rows, 2, n_workers, N_PARTS, N_KINDS), np.int64)  # before the step, and after
         self._routes = np.full((self.n_rows, n_moe_layers, top_k), -1, np.int16)
         self._head_bytes, self._tick_bytes = self._heads.data.cast("B"), self._ticks.data.cast("B")
-        self._half = notes_bytes
         self.n_written = 0
 
     def begin(self, notes: memoryview) -> None:
         """A step begins; `notes` are the bytes of the team's."""
-        first = self.n_written % self.n_rows * self._n_bytes
-        self._tick_bytes[first : first + self._half] = notes
+        first = 2 * self._n_bytes * (self.n_written % self.n_rows)
+        self._tick_bytes[first : first + self._n_bytes] = notes
 
     def end(self, notes: memoryview, head: tuple[int, ...], route: Array) -> None:
         """The step that has begun has ended: its head in the order of HEAD, and its last token's route."""
         place = self.n_written % self.n_rows
-        first = place * self._n_bytes + self._half
-        self._tick_bytes[first : first + self._half] = notes
+        first = self._n_bytes * (2 * place + 1)
+        self._tick_bytes[first : first + self._n_bytes] = notes
         if route.size:
             self._routes[place] = route
         _PACK_HEAD(self._head_bytes, 8 * len(HEAD) * place, *head)
