@@ -301,6 +301,7 @@ from app.engine_service import EngineService
 async def talk():
     store, service = ChatStore(Path(sys.argv[1])), EngineService()
     await service.load(sys.argv[2])
+    service._engine.tokenizer.end_ids = frozenset()  # the answer must not end before it is killed
     conversation = Conversation(store, service, store.create_chat().id)
     loop = asyncio.get_running_loop()
     def show(event):

@@ -27,6 +27,11 @@ N_TOKENS = 24
 pytestmark = pytest.mark.slow
 
 
+def can_send(window: MainWindow) -> bool:
+    """Whether the answer has ended and the composer, which hears of it a turn of the loop later, knows it too."""
+    return not window.page.is_busy and not window.page.composer.is_generating
+
+
 async def story(window: MainWindow) -> None:
     """Load, ask, look at the experts, regenerate, stop, unload: one load for all of it."""
     loader, page, view = window.loader, window.page, window.page.view
@@ -41,7 +46,7 @@ async def story(window: MainWindow) -> None:
     page.composer.set_text("Hello there")
     page.composer.submit()
     assert page.composer.is_generating
-    await until(lambda: len(view.messages) == 2 and not page.is_busy and not page.composer.is_generating)
+    await until(lambda: len(view.messages) == 2 and can_send(window))
     answer = view.messages[1]
     assert answer.state is MessageState.COMPLETE and answer.was_cut
     assert answer.n_tokens == N_TOKENS
@@ -53,7 +58,7 @@ async def story(window: MainWindow) -> None:
     assert "tok/s" in window.status.text and "Context" in window.status.text
 
     page.regenerate_last()
-    await until(lambda: not page.is_busy)
+    await until(lambda: can_send(window))
     second = view.messages[1]
     row = view.view_of(second.id)
     assert second.id != answer.id
