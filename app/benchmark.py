@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Progress = Callable[[str, float], None]
 
 _SEED = 20261129  # the same random tokens in each run of the program, so that runs can be compared
-_WARM_UP_PROMPT = 512  # random tokens enough to reach nearly every expert
+_WARM_UP_PROMPT = 512
 _WARM_UP_GENERATED = 4
 
 
@@ -124,7 +124,9 @@ def measure(
     progress: Progress | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> BenchmarkResult:
-    """Warm up, then run every test once in each repetition, so that a noisy minute hits all alike.
+    """Load all experts that fit and warm up, then run every test once in each repetition.
+
+    So a noisy minute hits all alike.
 
     machine: read before the model was opened (opening it is work, too); None: as it is now.
     progress(phase, fraction of the phase), with the phases "Warming up" and "Measuring", and cancelled() are called
@@ -149,6 +151,10 @@ def measure(
 
     is_complete = False
     try:
+        while engine.read_ahead():
+            tell("Warming up", 0.0)
+            if cancelled():
+                raise _Cancelled
         for number, test in enumerate(warm_up := _warm_up_tests(engine, tests)):
             run(test, "Warming up", number, len(warm_up))
         for repetition in range(n_repetitions):
@@ -180,7 +186,7 @@ def _check(engine: Engine, tests: Sequence[SpeedTest], n_repetitions: int) -> No
 
 
 def _warm_up_tests(engine: Engine, tests: Sequence[SpeedTest]) -> list[SpeedTest]:
-    """What is run first and not counted: touches the weights, most experts and the longest context's pages."""
+    """What is run first and not counted: touches the weights and the longest context's pages."""
     room = engine.config.context_length
     n_prompt = max(min(_WARM_UP_PROMPT, room - 1), *(test.n_prompt_tokens for test in tests))
     return [

@@ -71,9 +71,10 @@ class EngineService:
         self._commands: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._n_changes = 0  # loads and unloads asked for; only the newest one's outcome counts
         self._closed = False
-        # The following two belong to the engine's thread.
+        # The following three belong to the engine's thread.
         self._engine: Engine | None = None
         self._running: dict[int, Generation] = {}
+        self._reads_ahead = False  # there are experts to load while nothing else is to be done
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
         self._thread.start()
 
@@ -261,9 +262,9 @@ class EngineService:
     def _run(self) -> None:
         while True:
             try:
-                command = self._commands.get(block=not self._running)
+                command = self._commands.get(block=not (self._running or self._reads_ahead))
             except queue.Empty:
-                self._step()
+                self._step() if self._running else self._read_ahead()
                 continue
             if command is None:
                 break
@@ -300,13 +301,13 @@ class EngineService:
             if failure is error:
                 raise
             raise failure from error
-        self._engine = engine
+        self._engine, self._reads_ahead = engine, True
         settle(engine, thinking, None)
         return engine.info
 
     def _close_engine(self) -> None:
         self._fail_all(EngineClosedError("The model was closed before the answer was complete."))
-        engine, self._engine = self._engine, None
+        engine, self._engine, self._reads_ahead = self._engine, None, False
         if engine is not None:
             engine.close()
 
@@ -344,6 +345,14 @@ class EngineService:
             self._deliver(delta)
         if not deltas and not self._engine.has_work:
             self._fail_all(EngineFailureError("The engine ended the answer without saying why; see the log."))
+
+    def _read_ahead(self) -> None:
+        assert self._engine is not None
+        try:
+            self._reads_ahead = self._engine.read_ahead()
+        except Exception:  # whoever needs such an expert will be told
+            self._reads_ahead = False
+            logger.exception("Experts could not be loaded ahead")
 
     def _deliver(self, delta: Delta) -> None:
         generation = self._running.get(delta.request_id)

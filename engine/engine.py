@@ -131,6 +131,14 @@ class Engine:
             if progress:
                 progress("weights", model.loaded_fraction)
 
+    def read_ahead(self) -> bool:
+        """Load a few experts that no token has needed yet, as far as the cache has room; False when that is over.
+
+        For who has nothing else to do: a first prompt then need not wait for them. Takes some milliseconds, where they
+        come from a disk as long as that takes.
+        """
+        return self._open_model.read_ahead()
+
     # Requests -----------------------------------------------------------------------------------------------------
 
     def add(

@@ -41,6 +41,7 @@ from engine.tokenizer import tokenizer
 from engine.verify import Limits, verify
 
 _log = logging.getLogger(__name__)
+_READ_AHEAD_BYTES = 8 << 20  # of experts at once: some milliseconds
 _SCATTERED_TOKENS = 64  # so many rows of the embedding bring a good part of it into memory, 64 KB around each
 _KEPT_STATES = 8  # recurrent states kept for later, at least
 
@@ -265,6 +266,10 @@ class Model:
             for address, n_bytes in self._tables:
                 give_back(address, n_bytes)
         return True
+
+    def read_ahead(self) -> bool:
+        """Load a few experts that no run has asked for yet; False when no more of them fit, or none are left."""
+        return self.wait_until_loaded(0) and self.store.read_ahead(_READ_AHEAD_BYTES, self._loader)
 
     def _choices(self, index: int) -> np.ndarray[Any, Any]:
         """The experts that the newest run's tokens chose in the MoE layer `index`."""

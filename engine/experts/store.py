@@ -71,6 +71,19 @@ class ExpertStore:
         self.n_loads += len(arriving)
         self.bytes_read += sum(packing.source_bytes for packing in packings)
 
+    def read_ahead(self, n_bytes: int, loader: Loader) -> bool:
+        """Bring experts that are not in memory into free slabs, of one layer and of some `n_bytes`; none gives way.
+
+        False when there is nothing to bring, or no room.
+        """
+        for index, slots in enumerate(self.slots):
+            absent = np.flatnonzero(slots == 0)
+            if self._free and absent.size:
+                n = min(len(self._free), max(1, n_bytes // self.slab_bytes))
+                self.load(index, absent[:n], loader)
+                return True
+        return False
+
     @property
     def n_resident(self) -> int:
         return len(self._loaded_at)

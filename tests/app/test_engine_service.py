@@ -16,6 +16,7 @@ from app.generation import Generation
 from app.jobs import Job, JobCancelledError
 from engine import Delta, EngineConfig, SamplingParams
 from engine.errors import ColibriError, ContextLengthError, EngineClosedError, ModelFormatError
+from tests.engine.compact import MIXTRAL, model_path
 from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.starter
@@ -151,6 +152,19 @@ async def test_without_a_model_a_generation_says_so() -> None:
         with pytest.raises(NoModelError, match="choose one"):
             await collect(service.generate(QUESTION, SHORT))
         assert await service.stats() is None
+
+
+async def test_an_idle_engine_loads_the_experts_that_nobody_needed_yet() -> None:
+    async with running(model_path(MIXTRAL), EngineConfig(context_length=128)) as service:
+        info, telemetry = service.info, service.telemetry
+        assert info is not None
+        assert telemetry is not None
+        everything = [(layer, expert) for layer in range(info.n_moe_layers) for expert in range(info.n_experts)]
+        await until(lambda: all(telemetry.is_resident(*place) for place in everything))
+        assert telemetry.n_steps == 0
+
+        await service.unload()
+        await service.load(model_path(MIXTRAL), EngineConfig(context_length=128))  # and nothing is left of the first
 
 
 async def test_what_is_asked_while_a_model_loads_is_answered_when_it_is_there(starter_model: Path) -> None:

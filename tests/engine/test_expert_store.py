@@ -10,7 +10,7 @@ from engine.experts.store import ExpertStore
 from engine.loader import Loader
 from engine.model import Model
 from engine.models.weights import Packing
-from tests.engine.compact import MIXTRAL, MIXTURES, QWEN3_MOE, open_model, open_small
+from tests.engine.compact import LLAMA, MIXTRAL, MIXTURES, QWEN3_MOE, open_model, open_small
 
 
 def random_prompt(n_vocab: int, n: int = 40) -> list[int]:
@@ -159,3 +159,37 @@ def test_a_batch_never_needs_more_experts_than_the_cache_holds() -> None:
         assert model.config.max_batch_tokens == 2
     finally:
         model.close()
+
+
+def test_read_ahead_loads_all_experts_and_no_answer_waits_for_one() -> None:
+    with open_small(MIXTRAL) as engine:
+        prompt = random_prompt(engine.info.n_vocab)
+        expected = engine.logits(prompt)
+    with open_small(MIXTRAL) as engine:
+        engine.load()
+        while engine.read_ahead():
+            pass
+        n_experts = engine.info.n_experts * engine.info.n_moe_layers
+        assert engine.stats().experts_resident == n_experts
+        assert np.array_equal(engine.logits(prompt), expected)
+        assert engine.stats().expert_loads == n_experts
+
+
+def test_read_ahead_fills_a_small_cache_and_puts_nothing_out() -> None:
+    with open_small(MIXTRAL, expert_cache_experts=5) as engine:
+        prompt = random_prompt(engine.info.n_vocab, 2)
+        expected = engine.logits(prompt)
+    with open_small(MIXTRAL, expert_cache_experts=5) as engine:
+        engine.load()
+        while engine.read_ahead():
+            pass
+        stats = engine.stats()
+        assert (stats.experts_resident, stats.expert_evictions) == (5, 0)
+        assert np.array_equal(engine.logits(prompt), expected)
+        assert engine.stats().expert_evictions > 0  # they give way to those that are needed
+
+
+def test_a_model_without_experts_has_nothing_to_read_ahead() -> None:
+    with open_small(LLAMA) as engine:
+        engine.load()
+        assert not engine.read_ahead()
