@@ -21,7 +21,8 @@ _HUGE_PAGE_BYTES = 2 << 20
 # Smaller buffers share mappings, one behind the other: huge pages are not to be left half empty at each one's end.
 _OWN_MAPPING_BYTES, _SHARED_MAPPING_BYTES = 16 << 20, 64 << 20
 _MAP_HUGETLB = 0x40000
-_MADV_HUGEPAGE, _MADV_DONTNEED = 14, 4
+_MADV_HUGEPAGE, _MADV_DONTNEED, _MADV_WILLNEED = 14, 4, 3
+_READ_AHEAD_BYTES = 128 << 10  # Linux cuts a single wish off at what it reads ahead at most: this at least
 _KEPT_FREE_BYTES = 256 << 20  # what a plan leaves to the rest of the system
 
 _libc = ctypes.CDLL(None)
@@ -202,6 +203,13 @@ def give_back(address: int, n_bytes: int) -> None:
     last = (address + n_bytes) // _PAGE_BYTES * _PAGE_BYTES
     if last > first:
         _libc.madvise(first, last - first, _MADV_DONTNEED)
+
+
+def read_ahead(address: int, n_bytes: int) -> None:
+    """Ask for the pages of a mapped file to be read; whoever touches one before it is there waits for it."""
+    last = address + n_bytes
+    for start in range(address // _PAGE_BYTES * _PAGE_BYTES, last, _READ_AHEAD_BYTES):
+        _libc.madvise(start, min(_READ_AHEAD_BYTES, last - start), _MADV_WILLNEED)
 
 
 def view(buffer: Buffer, dtype: np.dtype[Any] | type[np.generic[Any]], shape: tuple[int, ...]) -> np.ndarray[Any, Any]:

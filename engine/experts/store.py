@@ -7,20 +7,17 @@ from typing import Any
 import numpy as np
 
 from engine.errors import InvalidRequestError
+from engine.experts.victims import Victims
 from engine.loader import Loader
-from engine.memory import Memory, view
+from engine.memory import Memory, read_ahead, view
 from engine.models.mixture import MoeLayer
 from engine.models.weights import Packing
 
 Array = np.ndarray[Any, Any]
-Key = tuple[int, int]  # index of the MoE layer, expert
 
 
 class ExpertStore:
-    """Slabs for `capacity` experts. A layer's slot table holds the slab addresses that kernels use; 0: not here.
-
-    Which expert gives way is the one used longest ago (lru), least often (lfu) or loaded first (fifo).
-    """
+    """Slabs for `capacity` experts. A layer's slot table holds the slab addresses that kernels use; 0: not here."""
 
     def __init__(
         self,
@@ -35,11 +32,14 @@ class ExpertStore:
         self.capacity = capacity
         self.n_loads = self.n_evictions = self.bytes_read = 0
         self.slab_bytes = max((layer.experts.slab_bytes for layer in layers), default=0)
-        self._layers, self._n_experts = layers, n_experts
+        self._layers = layers
         start = memory.allocate("expert slabs", self.slab_bytes * capacity, "experts").address if layers else 0
         self._free = [start + self.slab_bytes * i for i in reversed(range(capacity))]
-        self._loaded_at: dict[Key, int] = {}  # in the order of loading
-        self._ages = {"lru": last_used, "lfu": counts, "fifo": None}[policy]
+        shape = (len(layers), n_experts)
+        self._loaded_at = np.zeros(shape, np.int64)  # the number of an expert's load; 0: it is not here
+        self._unused = np.zeros(shape, np.int64)
+        self._n_placed = 0
+        self._victims = Victims(policy, last_used, counts)
         # of each layer: (n_experts,) int64 addresses, 0 where an expert is not here
         self.slots: list[Array] = [view(layer.slots, np.int64, (n_experts,)) for layer in layers]
 
@@ -49,26 +49,31 @@ class ExpertStore:
         return [int(expert) for expert in np.unique(wanted) if slots[expert] == 0]
 
     def load(self, index: int, wanted: Array, loader: Loader) -> None:
-        """Bring all experts `wanted` of MoE layer `index` into memory; none of them gives way to another."""
-        needed = {int(expert) for expert in np.unique(wanted)}
-        if len(needed) > self.capacity:
+        """Bring all experts `wanted` of MoE layer `index` into memory; none of them gives way to another.
+
+        All of them are asked of the disk before the first is waited for.
+        """
+        missing, n_needed = self.missing(index, wanted), len(np.unique(wanted))
+        if n_needed > self.capacity:
             raise InvalidRequestError(
-                f"One step needs {len(needed)} experts of a layer at once, but the cache holds {self.capacity}."
+                f"One step needs {n_needed} experts of a layer at once, but the cache holds {self.capacity}."
             )
-        arriving: dict[int, int] = {}  # expert -> slab
+        slabs = self._take_slabs(len(missing), index, wanted)
         packings: list[Packing] = []
-        for expert in self.missing(index, wanted):
-            arriving[expert] = self._free.pop() if self._free else self._evict(index, needed)
-            packings += self._packings(index, expert, arriving[expert])
+        for expert, slab in zip(missing, slabs, strict=True):
+            packings += self._packings(index, expert, slab)
         try:
+            for packing in packings:
+                read_ahead(packing.source, packing.source_bytes)
             loader.load(packings)
         except BaseException:
-            self._free += arriving.values()  # their contents are unknown, so nobody may find them
+            self._free += slabs  # their contents are unknown, so nobody may find them
             raise
-        for expert, slab in arriving.items():
+        for expert, slab in zip(missing, slabs, strict=True):
+            self._n_placed += 1
+            self._loaded_at[index, expert] = self._n_placed
             self.slots[index][expert] = slab
-            self._loaded_at[index, expert] = slab
-        self.n_loads += len(arriving)
+        self.n_loads += len(missing)
         self.bytes_read += sum(packing.source_bytes for packing in packings)
 
     def read_ahead(self, n_bytes: int, loader: Loader) -> bool:
@@ -86,16 +91,20 @@ class ExpertStore:
 
     @property
     def n_resident(self) -> int:
-        return len(self._loaded_at)
+        return int(np.count_nonzero(self._loaded_at))
 
-    def _evict(self, index: int, needed: set[int]) -> int:
-        candidates = [key for key in self._loaded_at if key[0] != index or key[1] not in needed]
-        ages = self._ages
-        victim = candidates[0] if ages is None else min(candidates, key=lambda key: int(ages[key]))
-        slab = self._loaded_at.pop(victim)
-        self.slots[victim[0]][victim[1]] = 0
-        self.n_evictions += 1
-        return slab
+    def _take_slabs(self, n: int, index: int, wanted: Array) -> list[int]:
+        """Slabs for `n` experts of MoE layer `index`, of which those that are `wanted` stay."""
+        slabs = [self._free.pop() for _ in range(min(n, len(self._free)))]
+        if len(slabs) < n:
+            candidates = self._loaded_at > 0
+            candidates[index, wanted] = False
+            for layer, expert in self._victims.choose(n - len(slabs), candidates, self._loaded_at, self._unused):
+                slabs.append(int(self.slots[layer][expert]))
+                self.slots[layer][expert] = 0
+                self._loaded_at[layer, expert] = 0
+                self.n_evictions += 1
+        return slabs
 
     def _packings(self, index: int, expert: int, slab: int) -> list[Packing]:
         experts = self._layers[index].experts

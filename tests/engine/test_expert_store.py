@@ -85,7 +85,7 @@ def test_age_or_use_decides_over_all_layers(policy: str) -> None:
     try:
         load(model, 0, 1, 2)
         load(model, 1, 3, 4)
-        ages = model.store._ages
+        ages = model.store._victims._ages
         assert ages is not None
         ages[0, 1], ages[0, 2], ages[1, 3], ages[1, 4] = 9, 3, 2, 8
         load(model, 0, 6)
