@@ -54,8 +54,9 @@ class ServiceState(StrEnum):
 class EngineService:
     """Loads models and generates with them, for one event loop. Call its methods on that loop's thread.
 
-    `state`, `info`, `memory`, `telemetry`, `loading` and `error` say what is going on; `on_change` listeners are
-    called on the loop's thread when any of them changes. `routes`: which experts served the newest answers.
+    `state`, `info`, `memory`, `telemetry`, `loading`, `measuring` and `error` say what is going on; `on_change`
+    listeners are called on the loop's thread when any of them changes. `routes`: which experts served the newest
+    answers.
     """
 
     def __init__(self) -> None:
@@ -65,6 +66,7 @@ class EngineService:
         self.telemetry: Telemetry | None = None
         self.thinking: Thinking | None = None  # what may be said about it to the open model; None: nothing
         self.loading: Job | None = None
+        self.measuring: Job | None = None  # answers wait until it is over
         self.routes = RouteBook()
         self.error: BaseException | None = None
         self._listeners: list[Callable[[], None]] = []
@@ -171,7 +173,13 @@ class EngineService:
         async def call(_job: Job) -> BenchmarkResult:
             return await self._call(work)
 
-        return await job.run(call)
+        self.measuring = job
+        self._notify()
+        try:
+            return await job.run(call)
+        finally:
+            self.measuring = None
+            self._notify()
 
     def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call `listener()` on the loop's thread after each change; returns a function that ends this."""

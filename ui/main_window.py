@@ -19,6 +19,7 @@ from app.engine_service import EngineService
 from app.settings import Settings, SettingsFile
 from engine.errors import ColibriError
 from ui.actions import WindowActions
+from ui.chat.answer_wait import AnswerWait
 from ui.chat.chat_list_model import ShownChat
 from ui.chat.chat_page import ChatPage
 from ui.chat.drafts import Drafts
@@ -82,6 +83,7 @@ class MainWindow(QMainWindow):
     def _build(self) -> None:
         self.sidebar = Sidebar(self)
         self.page = ChatPage(self.services.drafts, self)
+        AnswerWait(self.page, self.loader, self.services.engine)
         ThinkingSetting(self.page.composer.thinking, self.services.engine, self.services.settings)
         self.status = StatusLine(self)
         self._splitter = QSplitter(Qt.Orientation.Horizontal, self)

@@ -188,6 +188,13 @@
         </message>
     </context>
     <context>
+        <name>AnswerWait</name>
+        <message>
+            <source>The speed is being measured first</source>
+            <translation>正在先测量速度</translation>
+        </message>
+    </context>
+    <context>
         <name>CalibrationChoice</name>
         <message>
             <source>Calibration</source>
@@ -390,6 +397,13 @@
         <message>
             <source>New chat</source>
             <translation>新对话</translation>
+        </message>
+    </context>
+    <context>
+        <name>CheckWords</name>
+        <message>
+            <source>{check}: {findings}</source>
+            <translation>{check}：{findings}</translation>
         </message>
     </context>
     <context>

@@ -10,6 +10,7 @@ from time import perf_counter
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
+from app.chats import Message
 from app.conversation import (
     ChatChanged,
     Conversation,
@@ -62,6 +63,8 @@ class ChatPage(QWidget):
         self._n_tokens = 0
         self._n_prompt_tokens = 0
         self._thought_ms = 0.0
+        self._waits_for = ""
+        self._waited: float | None = None
         self._build()
 
     def _build(self) -> None:
@@ -142,7 +145,7 @@ class ChatPage(QWidget):
             self.view.set_messages([])
         else:
             self._forget = conversation.on_event(self._on_event)
-            self.view.set_messages([shown(message) for message in conversation.messages])
+            self.view.set_messages([self._shown(message) for message in conversation.messages])
         self._stack.setCurrentWidget(self.empty if conversation is None else self.view)
         self.composer.set_text(self._drafts.text(self._chat_id()))
         self.show_title()
@@ -184,6 +187,19 @@ class ChatPage(QWidget):
         store = self._conversation.store
         ids = [sibling.id for sibling in store.siblings(store.message(message.id))]
         return replace(message, sibling_index=ids.index(message.id), n_siblings=len(ids))
+
+    def set_wait(self, waits_for: str, waited: float | None = None) -> None:
+        """What an answer that is asked for waits for before the model can begin it, and how much of that is done.
+
+        "" when there is nothing of the kind; ``waited`` None: it cannot be said.
+        """
+        self._waits_for, self._waited = waits_for, waited
+        for message in self.view.messages[-1:]:
+            if message.state is MessageState.WAITING:
+                self.view.change(message.id, waits_for=waits_for, waited=waited)
+
+    def _shown(self, message: Message) -> ShownMessage:
+        return replace(shown(message), waits_for=self._waits_for, waited=self._waited)
 
     # -- what the user does
 
@@ -269,7 +285,7 @@ class ChatPage(QWidget):
         match event:
             case MessageAdded(message):
                 self._n_tokens = 0
-                self.view.append(shown(message))
+                self.view.append(self._shown(message))
                 self._stack.setCurrentWidget(self.view)
             case PromptProgress(message_id, n_prefilled, n_prompt_tokens, _):
                 self.view.change(message_id, state=MessageState.READING, n_read=n_prefilled, n_to_read=n_prompt_tokens)
@@ -291,7 +307,7 @@ class ChatPage(QWidget):
                 asyncio.get_running_loop().call_soon(self._show_busy)  # the conversation's task ends after this event
             case ThreadChanged(messages):
                 self._n_tokens = 0
-                self.view.set_messages([shown(message) for message in messages], keep_position=True)
+                self.view.set_messages([self._shown(message) for message in messages], keep_position=True)
             case ChatChanged(_):
                 self.show_title()
                 self._show_busy()

@@ -51,7 +51,7 @@ class ErrorBox(QFrame):
 
 
 class ProgressRow(QWidget):
-    """Dots while the model thinks; while it reads the prompt, how far it is."""
+    """Dots while the model thinks; while it reads the prompt or is made ready, how far that is."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -67,16 +67,20 @@ class ProgressRow(QWidget):
         layout.addStretch(1)
 
     def show_state(self, message: ShownMessage) -> None:
-        is_reading = message.state is MessageState.READING and message.n_to_read > 0
-        if is_reading:
+        fraction: float | None = None
+        if message.state is MessageState.READING and message.n_to_read > 0:
             text = self.tr("Reading prompt {done} / {total}").format(
                 done=fmt.count(message.n_read), total=fmt.count(message.n_to_read)
             )
-            self._meter.set_fraction(message.n_read / message.n_to_read)
+            fraction = message.n_read / message.n_to_read
+        elif message.state is MessageState.WAITING and message.waits_for:
+            text, fraction = message.waits_for, message.waited
         else:
             text = self.tr("Thinking…")
         self._label.setText(text)
-        self._meter.setVisible(is_reading)
+        self._meter.setVisible(fraction is not None)
+        if fraction is not None:
+            self._meter.set_fraction(fraction)
         self.setAccessibleName(text)
 
     @property

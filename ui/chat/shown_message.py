@@ -26,7 +26,11 @@ class MessageState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ShownMessage:
-    """``n_read`` of ``n_to_read`` prompt tokens are meant while the state is READING."""
+    """``n_read`` of ``n_to_read`` prompt tokens are meant while the state is READING.
+
+    ``waits_for`` is meant while it is WAITING: what is done before the model can begin ("": nothing), and ``waited``
+    how much of that is done (None: not known).
+    """
 
     id: int
     role: str
@@ -35,6 +39,8 @@ class ShownMessage:
     error: str = ""
     n_read: int = 0
     n_to_read: int = 0
+    waits_for: str = ""
+    waited: float | None = None
     n_tokens: int = 0
     tokens_per_second: float = 0.0
     ttft_ms: float = 0.0
