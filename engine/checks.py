@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -13,8 +13,9 @@ from engine.errors import ColibriError
 from engine.gguf import GGUFReader, TensorType
 from engine.kernels.library import KernelLibrary
 from engine.kernels.tiers import choose_tier
+from engine.message import Message, text, verbatim
 from engine.model import measure_memory
-from engine.models import architecture
+from engine.models import ARCHITECTURES
 from engine.models.hyperparameters import Hyperparameters
 from engine.models.keys import Keys
 from engine.tokenizer import ChatTemplate, Tokenizer
@@ -22,6 +23,7 @@ from engine.tokenizer import ChatTemplate, Tokenizer
 _ROUTER = "ffn_gate_inp.weight"
 _EXPERTS = "_exps.weight"
 _MOST_LAYERS = 1 << 16
+_MOST_NAMED = 4  # layers, where a finding names them
 _PAGE_BYTES = 4096  # of memory, and what Colibri's own files are aligned to
 _EXACT_ROUTERS = (TensorType.F32, TensorType.F16, TensorType.BF16)
 _CONVERSATION = [
@@ -42,57 +44,68 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """`name`: what was looked at. `finding`: what was found, and where it failed what was expected."""
+    """`name`: what was looked at. `findings`: what was found, and where it failed what was expected; mostly one.
+
+    Both are English, and templates that can be translated in the context engine.message.MODEL_CHECKS.
+    """
 
     name: str
     outcome: Outcome
-    finding: str
+    findings: tuple[Message, ...]
+
+    @property
+    def finding(self) -> str:
+        """The findings in English, in one line."""
+        return "; ".join(map(str, self.findings))
 
 
 def check_model(reader: GGUFReader) -> list[Check]:
     """All checks of an open file, in the order in which they are shown. Reads its header, not its weights."""
     checks = []
-    for name, look in _CHECKS.items():
+    for name, look in _CHECKS:
         try:
             found = look(reader)
         except ColibriError as error:
-            found = (Outcome.FAILED, str(error))
+            found = (Outcome.FAILED, verbatim(str(error)))
         if found is not None:
-            checks.append(Check(name, *found))
+            outcome, *findings = found
+            checks.append(Check(str(name), outcome, tuple(findings)))
     return checks
 
 
-_Found = tuple[Outcome, str] | None  # None: the question does not arise
+_Found = tuple[Outcome, *tuple[Message, ...]] | None  # None: the question does not arise
 
 
-def _passed(finding: str) -> _Found:
+def _passed(finding: Message) -> _Found:
     return Outcome.PASSED, finding
 
 
-def _noted(finding: str) -> _Found:
+def _noted(finding: Message) -> _Found:
     return Outcome.NOTED, finding
 
 
-def _failed(finding: str) -> _Found:
-    return Outcome.FAILED, finding
+def _failed(*findings: Message) -> _Found:
+    return Outcome.FAILED, *findings
 
 
 def _architecture(reader: GGUFReader) -> _Found:
     name = Keys(reader.metadata).architecture
-    try:
-        architecture(name)
-    except ColibriError as error:
-        return _noted(str(error))  # the file may be sound
-    return _passed(f"{name}, which this version runs")
+    if name not in ARCHITECTURES:  # the file may be sound
+        known = ", ".join(sorted(ARCHITECTURES))
+        unknown = text("ModelChecks", "this version does not know the architecture {name}; it knows {known}")
+        return _noted(unknown.format(name=name, known=known))
+    return _passed(text("ModelChecks", "{name}, which this version runs").format(name=name))
 
 
 def _hyperparameters(reader: GGUFReader) -> _Found:
     if not _is_known(reader):
         return None
     hyper = Hyperparameters.read(Keys(reader.metadata))
+    found = text(
+        "ModelChecks", "{heads} heads share {kv_heads} keys and values of {size} each, of {width} values a token"
+    )
     return _passed(
-        f"{hyper.n_heads} heads share {hyper.n_kv_heads} keys and values of {hyper.head_dim} each, of "
-        f"{hyper.n_embedding} values a token"
+        found.format(heads=hyper.n_heads, kv_heads=hyper.n_kv_heads, size=hyper.head_dim, width=hyper.n_embedding)
     )
 
 
@@ -102,10 +115,12 @@ def _tensors(reader: GGUFReader) -> _Found:
     config = EngineConfig()
     config = replace(config, context_length=min(config.context_length, _training_context(reader)))
     plan = measure_memory(reader.paths[0], config, KernelLibrary(choose_tier("generic")))  # nothing is compiled
-    return _passed(
-        f"all that the architecture needs are there, of the shapes that the keys ask for: {len(reader.tensors):,}, in "
-        f"memory {plan.total_bytes / 1e6:,.0f} MB with a context of {config.context_length:,} tokens"
+    found = text(
+        "ModelChecks",
+        "all that the architecture needs are there, of the shapes that the keys ask for: {n:,}, in memory "
+        "{megabytes:,.0f} MB with a context of {context:,} tokens",
     )
+    return _passed(found.format(n=len(reader.tensors), megabytes=plan.total_bytes / 1e6, context=config.context_length))
 
 
 def _layers(reader: GGUFReader) -> _Found:
@@ -113,12 +128,15 @@ def _layers(reader: GGUFReader) -> _Found:
     said, unused = (reader.metadata.get(f"{name}.{key}", 0) for key in ("block_count", "nextn_predict_layers"))
     found = {int(part) for tensor in reader.tensors if (part := _layer(tensor)).isdecimal()}
     if not isinstance(said, int) or not isinstance(unused, int) or not 0 <= unused <= said <= _MOST_LAYERS:
-        return _failed(f"block_count is {said}; a number from 1 to {_MOST_LAYERS:,} was expected")
+        wrong = text("ModelChecks", "block_count is {said}; a number from 1 to {most:,} was expected")
+        return _failed(wrong.format(said=said, most=_MOST_LAYERS))
     if missing := sorted(set(range(said - unused)) - found):
-        return _failed(f"block_count is {said}, but there are no tensors of layer {_some(missing)}")
+        lacks = text("ModelChecks", "block_count is {said}, but there are no tensors of layer {layers}")
+        return _failed(lacks.format(said=said, layers=_some(missing)))
     if further := sorted(number for number in found if number >= said):
-        return _failed(f"block_count is {said}, but there are tensors of layer {_some(further)}")
-    return _passed(f"{len(found)}, numbered without a gap")
+        has_more = text("ModelChecks", "block_count is {said}, but there are tensors of layer {layers}")
+        return _failed(has_more.format(said=said, layers=_some(further)))
+    return _passed(text("ModelChecks", "{n}, numbered without a gap").format(n=len(found)))
 
 
 def _vocabulary(reader: GGUFReader) -> _Found:
@@ -126,30 +144,34 @@ def _vocabulary(reader: GGUFReader) -> _Found:
     for name in ("token_embd.weight", "output.weight"):
         rows = reader.tensors[name].shape[0] if name in reader.tensors else tokenizer.n_vocab
         if rows != tokenizer.n_vocab:
-            return _failed(f"{tokenizer.n_vocab:,} tokens, but {name} has {rows:,} rows")
-    return _passed(f"{tokenizer.n_vocab:,} tokens, as many as the embedding has rows")
+            wrong = text("ModelChecks", "{n:,} tokens, but {name} has {rows:,} rows")
+            return _failed(wrong.format(n=tokenizer.n_vocab, name=name, rows=rows))
+    found = text("ModelChecks", "{n:,} tokens, as many as the embedding has rows")
+    return _passed(found.format(n=tokenizer.n_vocab))
 
 
 def _end_token(reader: GGUFReader) -> _Found:
     tokenizer = Tokenizer.from_metadata(reader.metadata)
     said = reader.metadata.get("tokenizer.ggml.eos_token_id")
     if isinstance(said, int) and not 0 <= said < tokenizer.n_vocab:
-        return _failed(f"tokenizer.ggml.eos_token_id is {said}, but the vocabulary has {tokenizer.n_vocab:,} tokens")
+        wrong = text("ModelChecks", "tokenizer.ggml.eos_token_id is {said}, but the vocabulary has {n:,} tokens")
+        return _failed(wrong.format(said=said, n=tokenizer.n_vocab))
     if not tokenizer.end_ids:
-        return _noted("none is known; an answer ends only at its length limit")
-    return _passed(", ".join(repr(tokenizer.token_text(token)) for token in sorted(tokenizer.end_ids)))
+        return _noted(text("ModelChecks", "none is known; an answer ends only at its length limit"))
+    return _passed(verbatim(", ".join(repr(tokenizer.token_text(token)) for token in sorted(tokenizer.end_ids))))
 
 
 def _chat_template(reader: GGUFReader) -> _Found:
     template = ChatTemplate.from_metadata(reader.metadata, Tokenizer.from_metadata(reader.metadata))
     if template.source is None:
-        return _noted("none: a base model, which continues texts and holds no conversation")
+        return _noted(text("ModelChecks", "none: a base model, which continues texts and holds no conversation"))
     try:
-        text = template.render(_CONVERSATION)
+        rendered = template.render(_CONVERSATION)
+        found = text("ModelChecks", "renders a conversation with an instruction of the system ({n:,} characters)")
     except ColibriError:
-        text = template.render(_CONVERSATION[1:])  # some take no instruction
-        return _passed(f"renders a conversation ({len(text):,} characters), but takes no instruction of the system")
-    return _passed(f"renders a conversation with an instruction of the system ({len(text):,} characters)")
+        rendered = template.render(_CONVERSATION[1:])  # some take no instruction
+        found = text("ModelChecks", "renders a conversation ({n:,} characters), but takes no instruction of the system")
+    return _passed(found.format(n=len(rendered)))
 
 
 def _context(reader: GGUFReader) -> _Found:
@@ -157,9 +179,11 @@ def _context(reader: GGUFReader) -> _Found:
         return None
     hyper = Hyperparameters.read(Keys(reader.metadata))
     trained = reader.metadata.get(f"{hyper.architecture}.rope.scaling.original_context_length")
-    if not isinstance(trained, int) or trained >= hyper.training_context:
-        return _passed(f"{hyper.training_context:,} tokens")
-    return _passed(f"{hyper.training_context:,} tokens, stretched from {trained:,} ({hyper.rope_scaling.kind})")
+    n = hyper.training_context
+    if not isinstance(trained, int) or trained >= n:
+        return _passed(text("ModelChecks", "{n:,} tokens").format(n=n))
+    found = text("ModelChecks", "{n:,} tokens, stretched from {trained:,} ({kind})")
+    return _passed(found.format(n=n, trained=trained, kind=hyper.rope_scaling.kind))
 
 
 def _experts(reader: GGUFReader) -> _Found:
@@ -167,13 +191,16 @@ def _experts(reader: GGUFReader) -> _Found:
     n_experts, top_k = (reader.metadata.get(f"{name}.{key}") for key in ("expert_count", "expert_used_count"))
     stacked = [tensor for tensor in reader.tensors.values() if tensor.name.endswith(_EXPERTS)]
     if not n_experts:
-        return _failed(f"{stacked[0].name} is there, but the file says no {name}.expert_count") if stacked else None
+        unsaid = text("ModelChecks", "{tensor} is there, but the file says no {name}.expert_count")
+        return _failed(unsaid.format(tensor=stacked[0].name, name=name)) if stacked else None
     for tensor in stacked:
         if tensor.shape[0] != n_experts:
-            return _failed(f"{name}.expert_count is {n_experts}, but {tensor.name} holds {tensor.shape[0]}")
+            other = text("ModelChecks", "{name}.expert_count is {n}, but {tensor} holds {found}")
+            return _failed(other.format(name=name, n=n_experts, tensor=tensor.name, found=tensor.shape[0]))
     if not isinstance(top_k, int) or not 1 <= top_k <= n_experts:
-        return _failed(f"{name}.expert_used_count is {top_k}; a number from 1 to {n_experts} was expected")
-    return _passed(f"{n_experts}, {top_k} of them for each token")
+        wrong = text("ModelChecks", "{name}.expert_used_count is {top_k}; a number from 1 to {n} was expected")
+        return _failed(wrong.format(name=name, top_k=top_k, n=n_experts))
+    return _passed(text("ModelChecks", "{n}, {top_k} of them for each token").format(n=n_experts, top_k=top_k))
 
 
 def _routers(reader: GGUFReader) -> _Found:
@@ -183,13 +210,16 @@ def _routers(reader: GGUFReader) -> _Found:
     routers = {_layer(name): tensor for name, tensor in reader.tensors.items() if name.endswith(f".{_ROUTER}")}
     with_experts = {_layer(name) for name in reader.tensors if name.endswith(_EXPERTS)}
     if missing := sorted(with_experts - routers.keys(), key=int):
-        return _failed(f"experts, but no router (blk.N.{_ROUTER}), in layer {_some(missing)}")
+        lacks = text("ModelChecks", "experts, but no router (blk.N.{router}), in layer {layers}")
+        return _failed(lacks.format(router=_ROUTER, layers=_some(missing)))
     if not routers:
-        return _failed(f"no layer has a router (a tensor named blk.N.{_ROUTER})")
+        none = text("ModelChecks", "no layer has a router (a tensor named blk.N.{router})")
+        return _failed(none.format(router=_ROUTER))
     wrong = next((router for router in routers.values() if router.shape[0] != n_experts), None)
     if wrong:
-        return _failed(f"{wrong.name} chooses among {wrong.shape[0]} experts, but there are {n_experts}")
-    return _passed(f"one in each layer with experts, {len(routers)} in all")
+        other = text("ModelChecks", "{router} chooses among {found} experts, but there are {n}")
+        return _failed(other.format(router=wrong.name, found=wrong.shape[0], n=n_experts))
+    return _passed(text("ModelChecks", "one in each layer with experts, {n} in all").format(n=len(routers)))
 
 
 def _router_precision(reader: GGUFReader) -> _Found:
@@ -198,27 +228,32 @@ def _router_precision(reader: GGUFReader) -> _Found:
         return None
     names = ", ".join(sorted({router.type.name for router in routers}))
     if coarse := [router for router in routers if router.type not in _EXACT_ROUTERS]:
-        return _noted(f"{names}: {len(coarse)} are quantised, and may choose other experts than the source's")
-    return _passed(names)
+        found = text("ModelChecks", "{names}: {n} are quantised, and may choose other experts than the source's")
+        return _noted(found.format(names=names, n=len(coarse)))
+    return _passed(verbatim(names))
 
 
 def _alignment(reader: GGUFReader) -> _Found:
     if not any(tensor.offset % _PAGE_BYTES for tensor in reader.tensors.values()):
-        return _passed(f"every tensor begins at a multiple of {_PAGE_BYTES:,} bytes")
-    return _passed(f"to {reader.alignment:,} bytes, as is usual; files that Colibri writes: {_PAGE_BYTES:,}")
+        whole = text("ModelChecks", "every tensor begins at a multiple of {n:,} bytes")
+        return _passed(whole.format(n=_PAGE_BYTES))
+    found = text("ModelChecks", "to {n:,} bytes, as is usual; files that Colibri writes: {own:,}")
+    return _passed(found.format(n=reader.alignment, own=_PAGE_BYTES))
 
 
 def _config_beside(reader: GGUFReader) -> _Found:
     if not (reader.paths[0].absolute().parent / CONFIG).exists():
         return None
     problems = contradictions(reader.paths[0], reader.metadata)
-    return _failed("; ".join(problems)) if problems else _passed("says what the file says")
+    return _failed(*problems) if problems else _passed(text("ModelChecks", "says what the file says"))
 
 
 def _licence(reader: GGUFReader) -> _Found:
     names = (reader.metadata.get(f"general.license{suffix}") for suffix in (".name", ""))
     licence = next((name for name in names if isinstance(name, str) and name), None)
-    return _passed(licence) if licence else _noted("the file does not say it; look where it was published")
+    if licence is None:
+        return _noted(text("ModelChecks", "the file does not say it; look where it was published"))
+    return _passed(verbatim(licence))
 
 
 def _training_context(reader: GGUFReader) -> int:
@@ -235,23 +270,26 @@ def _layer(name: str) -> str:
     return parts[1] if len(parts) == 3 and parts[0] == "blk" else ""
 
 
-def _some(items: list[Any]) -> str:
-    return ", ".join(map(str, items[:4])) + (f" and {len(items) - 4} more" if len(items) > 4 else "")
+def _some(items: list[Any]) -> Message:
+    shown = ", ".join(map(str, items[:_MOST_NAMED]))
+    if len(items) <= _MOST_NAMED:
+        return verbatim(shown)
+    return text("ModelChecks", "{items} and {n} more").format(items=shown, n=len(items) - _MOST_NAMED)
 
 
-_CHECKS: Mapping[str, Callable[[GGUFReader], _Found]] = {
-    "architecture": _architecture,
-    "heads": _hyperparameters,
-    "layers": _layers,
-    "tensors": _tensors,
-    "vocabulary": _vocabulary,
-    "end of an answer": _end_token,
-    "chat template": _chat_template,
-    "context": _context,
-    "experts": _experts,
-    "routers": _routers,
-    "router precision": _router_precision,
-    "alignment": _alignment,
-    CONFIG: _config_beside,
-    "licence": _licence,
-}
+_CHECKS: tuple[tuple[Message, Callable[[GGUFReader], _Found]], ...] = (
+    (text("ModelChecks", "architecture"), _architecture),
+    (text("ModelChecks", "heads"), _hyperparameters),
+    (text("ModelChecks", "layers"), _layers),
+    (text("ModelChecks", "tensors"), _tensors),
+    (text("ModelChecks", "vocabulary"), _vocabulary),
+    (text("ModelChecks", "end of an answer"), _end_token),
+    (text("ModelChecks", "chat template"), _chat_template),
+    (text("ModelChecks", "context"), _context),
+    (text("ModelChecks", "experts"), _experts),
+    (text("ModelChecks", "routers"), _routers),
+    (text("ModelChecks", "router precision"), _router_precision),
+    (text("ModelChecks", "alignment"), _alignment),
+    (verbatim(CONFIG), _config_beside),
+    (text("ModelChecks", "licence"), _licence),
+)

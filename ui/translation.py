@@ -29,6 +29,7 @@ def install_translation(app: QCoreApplication, setting: str) -> str:
     for name, folder in (
         ("colibri_zh_CN", str(resource_path("translations"))),
         ("system_check_zh_CN", str(resource_path("translations"))),
+        ("model_checks_zh_CN", str(resource_path("translations"))),
         ("qtbase_zh_CN", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)),
     ):
         translator = QTranslator(app)

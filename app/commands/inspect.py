@@ -6,7 +6,6 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from rich.text import Text
 from app.commands import inspect_routers
 from app.commands.chat_options import whole
 from engine.checks import Check, Outcome, check_model
-from engine.convert.beside import contradictions
+from engine.convert.beside import CONFIG
 from engine.errors import ColibriError
 from engine.gguf.inspect import KeyDescription, LayerDescription, ModelDescription, describe
 from engine.gguf.reader import GGUFReader
@@ -87,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         with GGUFReader.open(args.file) as reader:
             model = describe(reader)
-            problems, checks = contradictions(reader.paths[0], reader.metadata), check_model(reader)
+            checks = check_model(reader)
     except ColibriError as error:
         sys.stderr.write(f"colibri inspect: {_printable(str(error), limit=None)}\n")
         return 1
@@ -95,7 +94,12 @@ def run(args: argparse.Namespace) -> int:
     everything = not (args.checks or args.keys or args.tensors)
     if args.json:
         described = _as_json(model, args.keys or everything, args.tensors or everything)
-        described |= {"contradictions": problems, "checks": [asdict(check) for check in checks]}
+        described["contradictions"] = [
+            str(found) for check in failed if check.name == CONFIG for found in check.findings
+        ]
+        described["checks"] = [
+            {"name": check.name, "outcome": check.outcome, "finding": check.finding} for check in checks
+        ]
         sys.stdout.write(json.dumps(described, indent=2) + "\n")
         return int(bool(failed))
     console = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH_IN_PIPES)

@@ -11,8 +11,12 @@ from engine.convert.common_keys import EXPERT_COUNT, TOP_K
 from engine.convert.configuration import Configuration
 from engine.convert.json_files import read_json
 from engine.convert.mappings import TABLES
+from engine.message import Message, text
 
 CONFIG = "config.json"
+_OTHER_VALUE = text("ModelChecks", "{name} is {said} in config.json, but {key} is {kept} in the file")
+_OTHER_VOCABULARY = text("ModelChecks", "vocab_size is {said} in config.json, but the file has {kept} tokens")
+_OTHER_CLASS = text("ModelChecks", "architectures is {name} in config.json, which is {said}, but the file is {kept}")
 _SAME_SHARE = 1e-6  # of numbers that one side keeps as float32
 
 # The configuration's names (those that mean the same together) and GGUF's key.
@@ -33,7 +37,7 @@ _NUMBERS: tuple[tuple[tuple[str, ...], str], ...] = (
 _OTHERWISE = {("deepseek2", "attention.head_count_kv"), ("hunyuan-moe", "context_length")}
 
 
-def contradictions(path: Path, metadata: Mapping[str, Any]) -> list[str]:
+def contradictions(path: Path, metadata: Mapping[str, Any]) -> list[Message]:
     """What config.json in the folder of the GGUF file at `path` says that its keys do not; [] where there is none.
 
     Raises ModelFormatError for a config.json that cannot be read.
@@ -50,24 +54,25 @@ def contradictions(path: Path, metadata: Mapping[str, Any]) -> list[str]:
             continue
         if not _same(said, kept):
             name = next(name for name in names if config.get(name) is not None)
-            found.append(f"{name} is {said} in {CONFIG}, but {architecture}.{key} is {kept} in the file")
+            found.append(_OTHER_VALUE.format(name=name, said=said, key=f"{architecture}.{key}", kept=kept))
     layers, kept = config.get("num_hidden_layers"), metadata.get(f"{architecture}.block_count")
     further = metadata.get(f"{architecture}.nextn_predict_layers", 0)
     if _is_number(layers) and _is_number(kept) and layers not in (kept, kept - further):
-        found.append(f"num_hidden_layers is {layers} in {CONFIG}, but {architecture}.block_count is {kept} in the file")
+        key = f"{architecture}.block_count"
+        found.append(_OTHER_VALUE.format(name="num_hidden_layers", said=layers, key=key, kept=kept))
     tokens, n_rows = metadata.get("tokenizer.ggml.tokens"), config.get("vocab_size")
     if tokens is not None and _is_number(n_rows) and n_rows != len(tokens):
-        found.append(f"vocab_size is {n_rows} in {CONFIG}, but the file has {len(tokens)} tokens")
+        found.append(_OTHER_VOCABULARY.format(said=n_rows, kept=len(tokens)))
     return found
 
 
-def _other_class(config: Configuration, architecture: Any) -> list[str]:
+def _other_class(config: Configuration, architecture: Any) -> list[Message]:
     names = config.get("architectures")
     name = names[0] if isinstance(names, list) and names else None
     known = TABLES.get(name) if isinstance(name, str) else None
     if known is None or known[0] == architecture:
         return []
-    return [f"architectures is {name} in {CONFIG}, which is {known[0]}, but the file is {architecture}"]
+    return [_OTHER_CLASS.format(name=name, said=known[0], kept=architecture)]
 
 
 def _is_number(value: Any) -> TypeGuard[float]:

@@ -17,6 +17,7 @@ from ui.translation import install_translation
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = resource_path("translations", "colibri_zh_CN.ts")
 FINDINGS = resource_path("translations", "system_check_zh_CN.ts")
+MODEL_CHECKS = resource_path("translations", "model_checks_zh_CN.ts")
 TOOLS = Path(sys.executable).parent
 
 
@@ -45,18 +46,29 @@ def test_every_text_of_the_window_is_translated(tmp_path: Path) -> None:
     assert in_use - translated == set()
 
 
-def test_every_text_of_the_system_check_is_translated(tmp_path: Path) -> None:
-    fresh = tmp_path / "fresh.ts"
-    files = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "app" / "diagnostics").glob("*.py"))
+def findings_in_use(folder: Path, *places: str) -> set[str]:
+    """The templates in the modules of `places` below the project's root."""
+    fresh = folder / "fresh.ts"
+    files = sorted(str(path.relative_to(ROOT)) for place in places for path in ROOT.glob(place))
     options = ["-locations", "none", "-tr-function-alias", "QT_TRANSLATE_NOOP+=text"]
     command = [str(TOOLS / "pyside6-lupdate"), *files, "-ts", str(fresh), *options]
     subprocess.run(command, check=True, cwd=ROOT, capture_output=True)
-    in_use = {source for _, source, _ in messages(fresh)}
+    return {source for _, source, _ in messages(fresh)}
+
+
+def test_every_text_of_the_system_check_is_translated(tmp_path: Path) -> None:
+    in_use = findings_in_use(tmp_path, "app/diagnostics/*.py")
     assert len(in_use) > 120
     assert in_use == {source for _, source, text in messages(FINDINGS) if text}
 
 
-@pytest.mark.parametrize("path", [SOURCE, FINDINGS], ids=lambda path: path.stem)
+def test_every_finding_in_a_model_file_is_translated(tmp_path: Path) -> None:
+    in_use = findings_in_use(tmp_path, "engine/checks.py", "engine/convert/beside.py")
+    assert len(in_use) > 40
+    assert in_use == {source for _, source, text in messages(MODEL_CHECKS) if text}
+
+
+@pytest.mark.parametrize("path", [SOURCE, FINDINGS, MODEL_CHECKS], ids=lambda path: path.stem)
 def test_placeholders_survive_translation(path: Path) -> None:
     def placeholders(text: str) -> list[str]:
         return sorted(re.findall(r"\{\w+(?::[^}]*)?\}", text))
@@ -65,7 +77,7 @@ def test_placeholders_survive_translation(path: Path) -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("path", [SOURCE, FINDINGS], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [SOURCE, FINDINGS, MODEL_CHECKS], ids=lambda path: path.stem)
 def test_the_compiled_translation_is_that_of_the_source(tmp_path: Path, path: Path) -> None:
     compiled = tmp_path / "fresh.qm"
     command = [str(TOOLS / "pyside6-lrelease"), str(path), "-qm", str(compiled)]

@@ -9,6 +9,7 @@ from app.library import ModelEntry
 from app.model_details import parameters
 from ui import format as fmt
 from ui.carve.carving_task import CarvingTask
+from ui.models.check_words import found_in_words
 from ui.models.demonstration_card import DemonstrationCard
 from ui.models.expert_choice import ExpertChoice
 from ui.models.model_inspector import ModelInspector
@@ -206,7 +207,7 @@ class ModelView(ColumnPage):
     def _show_facts(self, entry: ModelEntry) -> None:
         details = self._inspector.details
         failed = [check for check in details.checks if check.outcome == "failed"] if details is not None else []
-        findings = "\n".join(f"{check.name}: {check.finding}" for check in failed)
+        findings = "\n".join(found_in_words(check) for check in failed)
         self.checks.say("warning", findings, self.tr("Parts of this file contradict each other") if failed else "")
         if details is None:
             self.facts.set_facts([(self.tr("Size"), fmt.size(entry.file_bytes))])

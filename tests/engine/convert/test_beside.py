@@ -20,7 +20,7 @@ def found(case: CheckpointCase, parent: Path, **changes: Any) -> list[str]:
     with planned(folder) as plan:
         metadata = {key: entry.value for key, entry in plan.metadata.items()}
     (folder / "config.json").write_text(json.dumps({**case.config, **changes}))
-    return contradictions(folder / "model.gguf", metadata)
+    return [str(message) for message in contradictions(folder / "model.gguf", metadata)]
 
 
 @pytest.mark.parametrize("case", checkpoint_cases(), ids=lambda case: case.name)
