@@ -18,7 +18,7 @@ from app.routing import RouteTrace
 from engine.errors import ColibriError
 
 if TYPE_CHECKING:
-    from engine import Delta, SamplingParams
+    from engine import Delta, ModelInfo, SamplingParams
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class Answer:
         self,
         service: EngineService,
         history: list[dict[str, Any]],
-        params: SamplingParams,
+        params: SamplingParams | Callable[[ModelInfo], SamplingParams],
         thinking: Sequence[str] = (),
     ) -> Message:
         """Generate to the end and return the finished message. Raises what the service raises."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from app.answer import Answer
@@ -18,7 +19,7 @@ from app.settings import SamplingSettings, Settings
 from engine.errors import ColibriError, InvalidRequestError
 
 if TYPE_CHECKING:
-    from engine import SamplingParams
+    from engine import ModelInfo, SamplingParams
 
 logger = logging.getLogger(__name__)
 
@@ -194,10 +195,8 @@ class Conversation:
         loop = asyncio.get_running_loop()
         try:
             await loop.run_in_executor(None, self.store.sync)  # the question is on the disk before the engine sees it
-            from engine import SamplingParams  # noqa: PLC0415
-
             settings = self._settings()
-            params = sampling_params(SamplingParams, settings.sampling, chat.sampling)
+            params = partial(sampling_params, settings.sampling, chat.sampling)
             thinking = (settings.thinking, settings.thinking_effort)
             message = await answer.write(self.service, history, params, thinking)
         except asyncio.CancelledError:
@@ -253,13 +252,13 @@ def prompt_messages(chat: Chat, messages: list[Message]) -> list[dict[str, Any]]
     return turns
 
 
-def sampling_params(
-    kind: type[SamplingParams], defaults: SamplingSettings, overrides: Mapping[str, Any]
-) -> SamplingParams:
-    """The engine's sampling parameters: the settings', save where the chat has its own."""
+def sampling_params(settings: SamplingSettings, overrides: Mapping[str, Any], model: ModelInfo) -> SamplingParams:
+    """The engine's sampling parameters for a model: the chat's own, else the settings', else what it is best with."""
+    from engine import SamplingParams  # noqa: PLC0415
+
     known = {item.name for item in fields(SamplingSettings)}
-    values = asdict(defaults) | {name: value for name, value in overrides.items() if name in known}
-    return kind(**values)
+    values = settings.resolved(model.sampling.values if model.sampling is not None else None)
+    return SamplingParams(**values | {name: value for name, value in overrides.items() if name in known})
 
 
 def title_of(text: str) -> str:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:  # the engine is imported in its own thread: the window need n
     from engine.chat.thinking import Thinking
     from engine.telemetry import Telemetry
 
+    _Params = SamplingParams | Callable[[ModelInfo], SamplingParams] | None
+
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
@@ -110,7 +112,7 @@ class EngineService:
     def generate(
         self,
         messages: Sequence[Message],
-        params: SamplingParams | None = None,
+        params: _Params = None,
         *,
         tools: Sequence[Any] | None = None,
         variables: Mapping[str, Any] | None = None,
@@ -118,8 +120,9 @@ class EngineService:
     ) -> Generation:
         """Answer a conversation with the open model, or with the one that is being loaded.
 
-        `tools`: functions that the model may call. `variables`: the chat template's own (`enable_thinking`, ...).
-        `thinking`: how long the model should think; the first that it knows counts, and none where it knows none.
+        `params`: may depend on the model that answers. `tools`: functions that the model may call. `variables`: the
+        chat template's own (`enable_thinking`, ...). `thinking`: how long the model should think; the first that it
+        knows counts, and none where it knows none.
 
         Returns an asynchronous iterator of Delta; its `cancel` or `aclose` stops it within one step of the engine.
         Iterating raises NoModelError, what Engine.add and the chat template raise, and NumericalError for an answer
@@ -197,7 +200,7 @@ class EngineService:
 
     # On the loop's thread.
 
-    def _generate(self, prompt: Callable[[Engine], ChatPrompt], params: SamplingParams | None) -> Generation:
+    def _generate(self, prompt: Callable[[Engine], ChatPrompt], params: _Params) -> Generation:
         generation = Generation(asyncio.get_running_loop(), self._cancel)
         self._post(lambda: self._add(generation, prompt, params))
         return generation
@@ -319,9 +322,7 @@ class EngineService:
         if engine is not None:
             engine.close()
 
-    def _add(
-        self, generation: Generation, prompt: Callable[[Engine], ChatPrompt], params: SamplingParams | None
-    ) -> None:
+    def _add(self, generation: Generation, prompt: Callable[[Engine], ChatPrompt], params: _Params) -> None:
         from engine import SamplingParams  # noqa: PLC0415
 
         if generation.cancelled:
@@ -331,7 +332,8 @@ class EngineService:
             if self._engine is None:
                 raise NoModelError("No model is open: choose one in the model list first.")
             made = prompt(self._engine)
-            request_id = self._engine.add(made.ids, params or SamplingParams(), made.parser)
+            chosen = params(self._engine.info) if callable(params) else params or SamplingParams()
+            request_id = self._engine.add(made.ids, chosen, made.parser)
         except Exception as error:
             generation.end(_presentable(error, "The request could not be started"))
         else:

@@ -18,22 +18,44 @@ from typing import Any
 
 logger = logging.getLogger(__name__)
 
-VERSION = 1
+VERSION = 2
+_DEFAULTS: Mapping[str, float] = types.MappingProxyType(  # of a model for which nothing else is recommended
+    {"temperature": 0.8, "top_k": 40, "top_p": 0.95, "min_p": 0.05, "repetition_penalty": 1.0}
+)
 
 
 @dataclass(frozen=True, slots=True)
 class SamplingSettings:
-    """How tokens are chosen, unless a chat says otherwise. Names and meanings are those of engine.SamplingParams."""
+    """How tokens are chosen, unless a chat says otherwise. Names and meanings are those of engine.SamplingParams.
 
-    temperature: float = 0.8
-    top_k: int = 40
-    top_p: float = 0.95
-    min_p: float = 0.05
-    repetition_penalty: float = 1.0
+    Of the first five, None means that the user has set nothing: what is recommended for the model counts then.
+    """
+
+    temperature: float | None = None
+    top_k: int | None = None
+    top_p: float | None = None
+    min_p: float | None = None
+    repetition_penalty: float | None = None
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
     seed: int | None = None
     max_tokens: int | None = None
+
+    def resolved(self, recommended: Mapping[str, float] | None = None) -> dict[str, Any]:
+        """All values: the user's, else what is `recommended` for the model, else Colibri's own defaults."""
+        own = {name: value for name, value in asdict(self).items() if value is not None or name not in _DEFAULTS}
+        values: dict[str, Any] = {**_DEFAULTS, **(recommended or {}), **own}
+        return values
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether the user has set none of the values that can be recommended."""
+        return all(getattr(self, name) is None for name in _DEFAULTS)
+
+    def untouched(self) -> SamplingSettings:
+        """The same without the user's own choices of what can be recommended."""
+        nothing: dict[str, Any] = dict.fromkeys(_DEFAULTS)
+        return replace(self, **nothing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +103,8 @@ class Settings:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Settings:
         """Settings from a parsed file."""
+        if values.get("version", 1) == 1:
+            values = _without_written_defaults(values)
         names = {item.name for item in fields(cls)} - {"unknown"}
         unknown = {name: value for name, value in values.items() if name not in names and name != "version"}
         settings: Settings = _read(cls, {name: values[name] for name in names if name in values})
@@ -187,6 +211,15 @@ def _convert(value: Any, wanted: Any) -> Any:
     if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
         raise TypeError
     return value
+
+
+def _without_written_defaults(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Of version 1, which wrote defaults into the file as if the user had chosen them."""
+    sampling = values.get("sampling")
+    if not isinstance(sampling, dict):
+        return values
+    chosen = {name: value for name, value in sampling.items() if name not in _DEFAULTS or value != _DEFAULTS[name]}
+    return {**values, "sampling": chosen}
 
 
 def _keep_damaged(path: Path) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import InvalidRequestError
+from engine.recommended_sampling import RecommendedSampling
 
 KV_TYPES = ("f16", "f32")
 ACTIVATIONS = ("int12", "float32")
@@ -98,3 +99,4 @@ class ModelInfo:
     n_experts: int
     top_k: int
     tier: str
+    sampling: RecommendedSampling | None = None  # what the file, its publisher or its size recommends

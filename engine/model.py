@@ -34,6 +34,7 @@ from engine.models.parts import Setting
 from engine.models.weights import Weights
 from engine.models.workspace import Rows
 from engine.plan import Plan
+from engine.recommended_sampling import recommended_sampling
 from engine.states import StatePool
 from engine.team import Team
 from engine.telemetry import Clock
@@ -364,6 +365,7 @@ class Model:
             if len(tensor.shape) > 1:
                 sizes[tensor.type.name] += tensor.n_bytes
         path, name, licence = self.reader.paths[0], metadata.get("general.name"), metadata.get("general.license")
+        n_parameters = sum(math.prod(tensor.shape) for tensor in tensors)
         return ModelInfo(
             path=path,
             name=name if isinstance(name, str) and name else path.stem,
@@ -371,7 +373,7 @@ class Model:
             type_name=sizes.most_common(1)[0][0],
             licence=licence if isinstance(licence, str) else None,
             file_bytes=self.reader.file_bytes,
-            n_parameters=sum(math.prod(tensor.shape) for tensor in tensors),
+            n_parameters=n_parameters,
             n_layers=self.hyper.n_layers,
             n_embedding=self.hyper.n_embedding,
             n_vocab=builder.n_vocab,
@@ -380,6 +382,7 @@ class Model:
             n_experts=self.hyper.n_experts,
             top_k=self.hyper.top_k,
             tier=library.tier.name,
+            sampling=recommended_sampling(metadata, n_parameters),
         )
 
 

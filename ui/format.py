@@ -75,6 +75,11 @@ def decimal(number: float, digits: int = 1) -> str:
     return QLocale().toString(number, "f", digits)
 
 
+def plain(number: float) -> str:
+    """0.2 -> "0.2", 20.0 -> "20": as short as it can be said."""
+    return QLocale().toString(number, "g", 6)
+
+
 def percent(share: float, digits: int = 1) -> str:
     """0.953 -> "95.3 %"."""
     return f"{QLocale().toString(100 * share, 'f', digits)} %"

@@ -356,7 +356,8 @@ class MainWindow(QMainWindow):
         self.services.settings.change(font_size=current_theme().font_size_px)
 
     def show_settings(self) -> None:
-        dialog = SettingsDialog(self.services.settings, self.services.n_cores, self)
+        model = self.services.engine.info
+        dialog = SettingsDialog(self.services.settings, self.services.n_cores, self, model=model)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.open()
 

@@ -45,11 +45,10 @@ def run(options: argparse.Namespace) -> int:
     question = options.prompt if options.prompt is not None else _read_pipe() if by_pipe else None
     settings = Settings.load(paths.settings_file())
     path = Path(options.model) if options.model else fetch_starter()
-    params = sampling_params(options, settings)
     started_s = time.perf_counter()
     with open_engine(path, engine_config(options, settings)) as engine:
         load_ms = (time.perf_counter() - started_s) * 1e3
-        session = ChatSession(engine, params, options.system, options.think)
+        session = ChatSession(engine, sampling_params(options, settings, engine.info), options.system, options.think)
         if question is None:
             if options.no_prompt:
                 converse_by_lines(session)

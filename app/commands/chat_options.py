@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from app.settings import Settings
 
 if TYPE_CHECKING:
-    from engine import EngineConfig, SamplingParams
+    from engine import EngineConfig, ModelInfo, SamplingParams
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -40,27 +40,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def sampling_params(options: argparse.Namespace, settings: Settings) -> SamplingParams:
-    """The engine's sampling parameters: the settings, save where an option was given."""
+def sampling_params(options: argparse.Namespace, settings: Settings, model: ModelInfo) -> SamplingParams:
+    """The engine's sampling parameters: the options, else the settings, else what is recommended for the model."""
     from engine import SamplingParams  # noqa: PLC0415 - loading the engine takes a while
 
-    defaults = settings.sampling
-
-    def given(name: str) -> float | None:
-        value: float | None = getattr(options, name)
-        return getattr(defaults, name) if value is None else value
-
-    return SamplingParams(
-        temperature=float(given("temperature") or 0.0),
-        top_k=int(given("top_k") or 0),
-        top_p=float(given("top_p") or 0.0),
-        min_p=float(given("min_p") or 0.0),
-        repetition_penalty=defaults.repetition_penalty,
-        presence_penalty=defaults.presence_penalty,
-        frequency_penalty=defaults.frequency_penalty,
-        seed=defaults.seed if options.seed is None else options.seed,
-        max_tokens=defaults.max_tokens if options.max_tokens is None else options.max_tokens,
-    )
+    values = settings.sampling.resolved(model.sampling.values if model.sampling is not None else None)
+    names = ("temperature", "top_k", "top_p", "min_p", "seed", "max_tokens")
+    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    return SamplingParams(**values | given)
 
 
 def engine_config(options: argparse.Namespace, settings: Settings) -> EngineConfig:

@@ -1172,6 +1172,57 @@
         </message>
     </context>
     <context>
+        <name>Recommendation</name>
+        <message>
+            <source>What you choose here counts for every model instead.</source>
+            <translation>在这里选择的值将改为用于所有模型。</translation>
+        </message>
+        <message>
+            <source>Every model is asked as is best for it.</source>
+            <translation>每个模型都按最适合它的方式提问。</translation>
+        </message>
+        <message>
+            <source>Nothing is recommended for {model}: these are Colibri's own values.</source>
+            <translation>{model} 没有推荐值：这些是 Colibri 自己的值。</translation>
+        </message>
+        <message>
+            <source>The file of {model} recommends {values}.</source>
+            <translation>{model} 的文件推荐{values}。</translation>
+        </message>
+        <message>
+            <source>The publisher of {family} recommends {values}.</source>
+            <translation>{family} 的发布者推荐{values}。</translation>
+        </message>
+        <message>
+            <source>A model as small as {model} does best with {values}.</source>
+            <translation>像 {model} 这样小的模型最适合{values}。</translation>
+        </message>
+        <message>
+            <source>temperature {n}</source>
+            <translation>温度 {n}</translation>
+        </message>
+        <message>
+            <source>top k {n}</source>
+            <translation>Top k {n}</translation>
+        </message>
+        <message>
+            <source>top p {n}</source>
+            <translation>Top p {n}</translation>
+        </message>
+        <message>
+            <source>min p {n}</source>
+            <translation>Min p {n}</translation>
+        </message>
+        <message>
+            <source>repetition penalty {n}</source>
+            <translation>重复惩罚 {n}</translation>
+        </message>
+        <message>
+            <source>, </source>
+            <translation>、</translation>
+        </message>
+    </context>
+    <context>
         <name>SettingsDialog</name>
         <message>
             <source>Settings</source>
@@ -1288,6 +1339,14 @@
         <message>
             <source>Add a folder of models</source>
             <translation>添加模型文件夹</translation>
+        </message>
+        <message>
+            <source>Use what is recommended</source>
+            <translation>使用推荐值</translation>
+        </message>
+        <message>
+            <source>Forget these five values; each model is asked as is best for it</source>
+            <translation>忘掉这五个值；每个模型都按最适合它的方式提问</translation>
         </message>
     </context>
     <context>

@@ -12,6 +12,8 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -27,14 +29,16 @@ from app.conversation import (
     TextAdded,
     ThreadChanged,
     prompt_messages,
+    sampling_params,
     title_of,
 )
 from app.engine_service import EngineService
 from app.settings import SamplingSettings, Settings
-from engine import EngineConfig
+from engine import EngineConfig, SamplingParams
 from engine.chat import ChatFormat
 from engine.chat.spans import Span
 from engine.errors import InvalidRequestError
+from engine.recommended_sampling import RecommendedSampling, Source
 from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = [pytest.mark.starter, pytest.mark.asyncio(loop_scope="module")]
@@ -210,6 +214,15 @@ async def test_without_a_model_the_answer_says_so_and_the_question_is_kept(store
     assert answer.state is MessageState.ERROR
     assert "No model is open" in answer.metrics["error"]
     assert store.thread(conversation.chat_id)[0].content == "Anybody there?"
+
+
+async def test_a_model_is_asked_as_is_recommended_for_it_unless_the_user_or_the_chat_says_otherwise() -> None:
+    recommended = RecommendedSampling({"temperature": 0.2, "top_p": 0.9, "min_p": 0.1}, Source.FAMILY, "SmolLM2")
+    model: Any = SimpleNamespace(sampling=recommended)
+    params = sampling_params(SamplingSettings(top_p=0.7), {"min_p": 0.3}, model)
+    assert (params.temperature, params.top_p, params.min_p, params.top_k) == (0.2, 0.7, 0.3, 40)
+    unknown: Any = SimpleNamespace(sampling=None)
+    assert sampling_params(SamplingSettings(), {}, unknown) == SamplingParams()
 
 
 async def test_the_chats_own_sampling_and_system_prompt_are_used(store: ChatStore, service: EngineService) -> None:

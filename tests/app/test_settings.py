@@ -48,6 +48,23 @@ def test_a_value_of_the_wrong_kind_costs_only_itself(tmp_path: Path) -> None:
     assert settings.sampling == SamplingSettings(top_p=1.0)
 
 
+def test_what_the_user_has_set_comes_before_what_is_recommended_and_that_before_the_defaults() -> None:
+    settings = SamplingSettings(top_p=0.5, seed=7)
+    values = settings.resolved({"temperature": 0.2, "top_p": 0.9})
+    assert (values["top_p"], values["temperature"], values["top_k"], values["seed"]) == (0.5, 0.2, 40, 7)
+    assert settings.untouched() == SamplingSettings(seed=7)
+    assert settings.untouched().is_untouched and not settings.is_untouched
+
+
+def test_defaults_that_the_first_version_wrote_are_not_taken_for_choices(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    path.write_text('{"version": 1, "sampling": {"temperature": 0.8, "top_k": 40, "top_p": 0.9, "max_tokens": 50}}')
+    settings = Settings.load(path)
+    assert settings.sampling == SamplingSettings(top_p=0.9, max_tokens=50)
+    replace(settings, sampling=SamplingSettings(temperature=0.8)).save(path)
+    assert Settings.load(path).sampling.temperature == 0.8
+
+
 def test_a_damaged_file_is_set_aside_and_the_defaults_are_used(tmp_path: Path) -> None:
     path = tmp_path / "settings.json"
     path.write_bytes(b"\0" * 300)

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from app.chats import ChatStore
 from app.engine_service import EngineService
 from app.library import Library
 from app.settings import SettingsFile
+from engine.recommended_sampling import recommended_sampling
 from tests.app.test_routing import made
 from tests.support.qt_loop import Run
 from tests.support.waiting import until
@@ -261,6 +263,25 @@ def test_settings_take_effect_at_once(window: MainWindow, services: Services, qt
     assert (settings.sampling.top_k, settings.sampling.max_tokens) == (7, 256)
     assert settings.model_folders == ("/models",)
     assert theme.is_dark and theme.font_size_px == 16
+
+
+def test_the_settings_show_what_is_recommended_until_the_user_chooses(
+    window: MainWindow, services: Services, qtbot: Any
+) -> None:
+    from ui.settings.settings_dialog import SettingsDialog
+
+    sampling = recommended_sampling({"general.basename": "smollm2"}, 135_000_000)
+    model: Any = SimpleNamespace(name="SmolLM2 135M", sampling=sampling)
+    dialog = SettingsDialog(services.settings, 4, window, model=model)
+    qtbot.addWidget(dialog)
+    assert (dialog.temperature.value(), dialog.top_p.value(), dialog.top_k.value()) == (0.2, 0.9, 40)
+    texts = " ".join(label.text() for label in dialog.findChildren(QLabel))
+    assert "The publisher of SmolLM2 recommends temperature 0.2, top p 0.9." in texts
+    assert not dialog.recommended.isEnabled()
+    dialog.temperature.setValue(1.1)
+    assert services.settings.settings.sampling.temperature == 1.1 and dialog.recommended.isEnabled()
+    dialog.recommended.click()
+    assert services.settings.settings.sampling.is_untouched and dialog.temperature.value() == 0.2
 
 
 def test_help_lists_the_shortcuts(window: MainWindow, qtbot: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -71,7 +70,7 @@ class Recordings(QObject):
             "threads": settings.threads,
             "context_length": settings.context_length,
             "tier": info.tier,
-            "sampling": asdict(settings.sampling),
+            "sampling": settings.sampling.resolved(info.sampling.values if info.sampling is not None else None),
         }
         self._recorder, self._telemetry = Recorder(telemetry, info.name, facts), telemetry
         self._timer.start()

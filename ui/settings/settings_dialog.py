@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QSignalBlocker, QSize, Qt
 from PySide6.QtWidgets import (
     QDialog,
     QFormLayout,
@@ -21,11 +21,15 @@ from PySide6.QtWidgets import (
 )
 
 from app.settings import SamplingSettings, SettingsFile
+from ui.settings.recommendation import recommendation
 from ui.theme.theme import BASE_FONT_SIZE_PX, MAX_FONT_SIZE_PX, MIN_FONT_SIZE_PX
 from ui.translation import LANGUAGES
 from ui.widgets.combo_box import ComboBox
 from ui.widgets.file_dialogs import ask_folder
 from ui.widgets.number_field import DecimalField, IntegerField
+
+if TYPE_CHECKING:
+    from engine import ModelInfo
 
 _CONTEXT_LENGTHS = (1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072)
 
@@ -33,9 +37,13 @@ _CONTEXT_LENGTHS = (1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072)
 class SettingsDialog(QDialog):
     """Writes straight into the settings file's object; there is nothing to confirm."""
 
-    def __init__(self, settings: SettingsFile, n_cores: int, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, settings: SettingsFile, n_cores: int, parent: QWidget | None = None, *, model: ModelInfo | None = None
+    ) -> None:
+        """`model`: the one that is open, whose recommended sampling is shown."""
         super().__init__(parent)
         self._settings = settings
+        self._model = model
         self._n_cores = n_cores
         self.setWindowTitle(self.tr("Settings"))
         page = QWidget(self)
@@ -138,22 +146,32 @@ class SettingsDialog(QDialog):
     def _sampling(self) -> None:
         form = self._section(self.tr("Answers"))
         sampling = self._settings.settings.sampling
+        values = sampling.resolved(self._recommended())
+        note = QLabel(recommendation(self._model), self)
+        note.setProperty("tone", "small")
+        note.setWordWrap(True)
+        form.addRow(note)
         rows: list[tuple[str, str, float, float, float]] = [
             ("temperature", self.tr("Temperature"), 0.0, 2.0, 0.05),
             ("top_p", self.tr("Top p"), 0.0, 1.0, 0.01),
             ("min_p", self.tr("Min p"), 0.0, 1.0, 0.01),
             ("repetition_penalty", self.tr("Repetition penalty"), 1.0, 2.0, 0.01),
         ]
-        top_k = IntegerField(0, 1000, sampling.top_k, self)
+        top_k = IntegerField(0, 1000, values["top_k"], self)
         top_k.setSpecialValueText(self.tr("Off"))
         top_k.valueChanged.connect(lambda value: self._change_sampling(top_k=value))
         for name, title, low, high, step in rows:
-            field = DecimalField(low, high, getattr(sampling, name), step, self)
+            field = DecimalField(low, high, values[name], step, self)
             field.valueChanged.connect(lambda value, name=name: self._change_sampling(**{name: round(value, 2)}))
             self._row(form, title, field)
             setattr(self, name, field)
         self._row(form, self.tr("Top k"), top_k)
         self.top_k = top_k
+        self.recommended = QPushButton(self.tr("Use what is recommended"), self)
+        self.recommended.setToolTip(self.tr("Forget these five values; each model is asked as is best for it"))
+        self.recommended.setEnabled(not sampling.is_untouched)
+        self.recommended.clicked.connect(self._use_recommended)
+        form.addRow("", self.recommended)
         limit = IntegerField(0, 1_000_000, sampling.max_tokens or 0, self)
         limit.setSingleStep(128)
         limit.setSpecialValueText(self.tr("As far as the context goes"))
@@ -164,6 +182,20 @@ class SettingsDialog(QDialog):
     def _change_sampling(self, **changes: Any) -> None:
         sampling: SamplingSettings = replace(self._settings.settings.sampling, **changes)
         self._settings.change(sampling=sampling)
+        self.recommended.setEnabled(not sampling.is_untouched)
+
+    def _recommended(self) -> Mapping[str, float] | None:
+        return None if self._model is None or self._model.sampling is None else self._model.sampling.values
+
+    def _use_recommended(self) -> None:
+        """The user's own choices are forgotten, and the fields show what counts now."""
+        values = SamplingSettings().resolved(self._recommended())
+        for name in ("temperature", "top_p", "min_p", "repetition_penalty", "top_k"):
+            field = getattr(self, name)
+            with QSignalBlocker(field):
+                field.setValue(values[name])
+        self._settings.change(sampling=self._settings.settings.sampling.untouched())
+        self.recommended.setEnabled(False)
 
     def _folders(self) -> None:
         self._section(self.tr("Model folders"))
