@@ -10,7 +10,6 @@ from engine.kernels.layout import (
     FLOAT_TYPES,
     ITEM_BYTES,
     MATMUL_SCRATCH_BYTES,
-    MOST_ROWS_AT_ONCE,
     PACKED_BLOCKS,
     TILE_ROWS,
     activation_row_bytes,
@@ -34,7 +33,6 @@ def matmul(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Reach]:
     same(op, "group_bytes", o["group_bytes"], packed_group_bytes(type_name, o["n_inputs"]))
     fits(op, 64 * o["n_groups"], o["out_stride"])
     if type_name not in FLOAT_TYPES:
-        fits(op, o["rows_at_once"], MOST_ROWS_AT_ONCE)
         fits(op, MATMUL_SCRATCH_BYTES, limits.scratch_bytes)
     row_bytes = 4 * o["n_inputs"] if floats else activation_row_bytes(o["n_inputs"])
     fits(op, row_bytes, o["x_stride"])
@@ -50,8 +48,6 @@ def matmul(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Reach]:
         yield Reach("weights", 8 * group["n_experts"])
     else:
         yield Reach("weights", weights_end)
-    if o["rows_at_once"] < 1:
-        raise PlanError(f"The operation {op.kernel} takes {o['rows_at_once']} rows at once; it would never end.")
     last_row = rows - 1 if floats else rows + TILE_ROWS - 2
     yield Reach("x", o["x_stride"] * last_row + row_bytes)
     yield Reach("out", o["out_stride"] * (rows - 1) + 64 * o["n_groups"], writes=True)

@@ -106,9 +106,9 @@ def packed_group_bytes(type_name: str, n_inputs: int) -> int:
 TILE_BYTES = 7168  # the tile configuration, the products of two steps, and those of minima
 PANEL_SCALES, PANEL_MINIMA, PANEL_D_MIN = 8192, 9216, 11264  # after its weights (see panels.py)
 PANEL_BYTES = 11328
-MOST_ROWS_AT_ONCE = 128
+ROWS_AT_ONCE = 64  # activation rows whose part of a panel fits the first-level cache beside it
 WIDE_ROW_BYTES = 2 * BLOCK * SCALED_BLOCKS  # a panel's inputs of one activation row as int16 (see word_rows.py)
-WIDE_BYTES = WIDE_ROW_BYTES * (MOST_ROWS_AT_ONCE + TILE_ROWS)
+WIDE_BYTES = WIDE_ROW_BYTES * (ROWS_AT_ONCE + TILE_ROWS)
 N_TOTALS = 640  # running sums, a register each, of all rows and of several groups
 MATMUL_SCRATCH_BYTES = TILE_BYTES + PANEL_BYTES + WIDE_BYTES + 64 * N_TOTALS
 

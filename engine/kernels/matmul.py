@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from engine.kernels.float_weights import dot_bf16, dot_f16, dot_f32, dot_f32x8, dots_bf16, dots_f16, dots_f32
-from engine.kernels.layout import ITEM_BYTES
+from engine.kernels.layout import ITEM_BYTES, ROWS_AT_ONCE
 from engine.kernels.memory import load_i64
 from engine.kernels.panels import float_rows, group_start, grouped
 from engine.kernels.registry import device, kernel
@@ -88,8 +88,7 @@ def register_matmul(name: str, run_groups: Any) -> None:
 
     `weights` is the packed matrix, or with `items` the table of expert addresses, each with the matrix at
     `matrix_offset`. `n_inputs` is a multiple of 4 for floating-point weights, else of the type's block. Rows of `out`
-    hold a multiple of 16 values. At most `rows_at_once` rows are taken through all weights before the next, so that
-    they stay in the cache.
+    hold a multiple of 16 values. ROWS_AT_ONCE rows are taken through all weights before the next.
     """
 
     def matmul(
@@ -104,7 +103,6 @@ def register_matmul(name: str, run_groups: Any) -> None:
         n_inputs: int,
         x: int,
         x_stride: int,
-        rows_at_once: int,
         out: int,
         out_stride: int,
         bias: int,
@@ -116,8 +114,8 @@ def register_matmul(name: str, run_groups: Any) -> None:
         base = weights if expert < 0 else load_i64(weights + 8 * expert) + matrix_offset
         first_group = chunk % row_chunks * groups_per_chunk
         last_group = min(first_group + groups_per_chunk, n_groups)
-        for row in range(first, first + count, rows_at_once):
-            n, here, target = min(rows_at_once, first + count - row), x + x_stride * row, out + out_stride * row
+        for row in range(first, first + count, ROWS_AT_ONCE):
+            n, here, target = min(ROWS_AT_ONCE, first + count - row), x + x_stride * row, out + out_stride * row
             run_groups(
                 base,
                 group_bytes,

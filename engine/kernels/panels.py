@@ -29,6 +29,7 @@ from engine.kernels.layout import (
     PANEL_D_MIN,
     PANEL_MINIMA,
     PANEL_SCALES,
+    ROWS_AT_ONCE,
     SCALED_BLOCKS,
     TILE_BYTES,
     TILE_ROWS,
@@ -153,13 +154,13 @@ class Rows:
     """How activation rows pass through panels.
 
     begin, end      (scratch), around all panels of a run
-    shared          least and most rows that groups share; for others, weights are read as they lie in memory
+    shared_from     least rows that groups share; for fewer, weights are read as they lie in memory
     prepare         (scratch, x, x_stride, block, n_blocks, count): what the groups share of the inputs of a panel
     through_panel   (panel, n, scratch, x, x_stride, block, n_blocks, totals, count): add a panel's products
     """
 
     begin: Any
-    shared: tuple[int, int]
+    shared_from: int
     prepare: Any
     through_panel: Any
     end: Any
@@ -173,7 +174,7 @@ def grouped(type_name: str, unpack: Any, rows: Rows) -> Any:
     panel_bytes = packed_group_bytes(type_name, BLOCK * SCALED_BLOCKS)
     fetch = prefetch_lines(-(-panel_bytes // 64))
     begin, prepare, through_panel, end = rows.begin, rows.prepare, rows.through_panel, rows.end
-    shared_from, shared_to = rows.shared
+    shared_from = rows.shared_from
 
     @device
     def run_together(base, group_bytes, group, n_groups, bias, n_inputs, scratch, x, x_stride, out, out_stride, count):
@@ -204,7 +205,7 @@ def grouped(type_name: str, unpack: Any, rows: Rows) -> Any:
 
     @device
     def run(base, group_bytes, first_group, last_group, bias, n_inputs, scratch, x, x_stride, out, out_stride, count):
-        together = N_TOTALS // (count + TILE_ROWS) if shared_from <= count <= shared_to else 1
+        together = N_TOTALS // (count + TILE_ROWS) if count >= shared_from else 1
         begin(scratch)
         for group in range(first_group, last_group, together):
             n = min(together, last_group - group)
@@ -272,4 +273,4 @@ def float_rows(weight: Any) -> Rows:
                 total = fma(weight_at(panel, i), splat_f32(load_f32(here + 4 * i)), total)
             store_f32x16(totals + 64 * row, total)
 
-    return Rows(nothing, (0, 0), as_they_are, through_panel, nothing)
+    return Rows(nothing, ROWS_AT_ONCE + 1, as_they_are, through_panel, nothing)

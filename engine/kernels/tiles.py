@@ -53,7 +53,7 @@ _VOID, _address = ir.VoidType(), types.int64
 _RESULTS = 1024  # bytes into the scratch: the products of two steps, then the products of minima
 _STEPS_KEPT = 2
 _MANY = 8  # steps written out one after the other
-_SHARED = (16, 64)  # rows whose part of a panel fits the first-level cache beside it
+_SHARED_FROM = 16
 _MINIMA_RESULTS = 4096
 DEPTHS = {"double": 64, "single": 32, "halves": 16}  # bytes of an activation row that a product takes
 
@@ -250,4 +250,4 @@ def tiles(weight: Any) -> Rows:
             else:
                 eight(panel, n, results, line, x_stride, pairs, sums, x_scale, target)
 
-    return Rows(_make_configure(weight.form), _SHARED, as_they_are, through_panel, _release_all)
+    return Rows(_make_configure(weight.form), _SHARED_FROM, as_they_are, through_panel, _release_all)

@@ -17,7 +17,6 @@ from numba import types
 from engine.kernels.layout import (
     BLOCK,
     LINE_BYTES,
-    MOST_ROWS_AT_ONCE,
     PAIRS,
     PANEL_BYTES,
     PANEL_MINIMA,
@@ -185,4 +184,4 @@ def by_words(weight: Any) -> Rows:
             wide, here = scratch + _WIDE + WIDE_ROW_BYTES * row, x + x_stride * row
             row += some_rows(count - row, panel, n, wide, here, x_stride, block, n_blocks, totals + 64 * row)
 
-    return Rows(nothing, (1, MOST_ROWS_AT_ONCE), widen_rows, through_panel, nothing)
+    return Rows(nothing, 1, widen_rows, through_panel, nothing)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from engine.batch import Batch
 from engine.config import EngineConfig
 from engine.errors import UnsupportedModelError
-from engine.kernels.layout import GROUP, MATMUL_SCRATCH_BYTES, TILE_ROWS, matmul_kernel
+from engine.kernels.layout import GROUP, MATMUL_SCRATCH_BYTES, matmul_kernel
 from engine.kernels.library import KernelLibrary
 from engine.memory import Memory
 from engine.models.hyperparameters import Hyperparameters
@@ -19,8 +19,8 @@ from engine.plan import Extent, Plan
 TOKEN_TILE = 128  # activation rows that one chunk of a matrix product takes
 _LEAST_CHUNK_BYTES, _MOST_CHUNK_BYTES = 8 << 10, 128 << 10
 _CHUNKS_PER_WORKER = 8
+_SHARING_GROUPS = 4  # of a chunk, however large they are: they take activations from the first-level cache together
 SWIGLU_COLUMNS = 512
-_CACHED_ACTIVATION_BYTES = 11 << 17  # activation rows that go through all weights of a chunk before the next ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,12 +206,12 @@ class Parts(Workspace):
         kernel = matmul_kernel(matrix.type_name, floats=not takes_rounded)
         n_together = self.hyper.top_k if items else 1  # experts whose chunks are there at once
         chunk_bytes = matrix.n_bytes * n_together // (self._n_workers * _CHUNKS_PER_WORKER)
-        chunk_bytes = min(max(chunk_bytes, _LEAST_CHUNK_BYTES), _MOST_CHUNK_BYTES)
+        most = max(_MOST_CHUNK_BYTES, _SHARING_GROUPS * matrix.group_bytes)
+        chunk_bytes = min(max(chunk_bytes, _LEAST_CHUNK_BYTES), most)
         groups_per_chunk = min(max(1, chunk_bytes // matrix.group_bytes), matrix.n_groups)
         row_chunks = -(-matrix.n_groups // groups_per_chunk)
         unit = 1 if items else TOKEN_TILE
         x_stride = x.rounded_stride if takes_rounded else x.stride
-        rows_at_once = min(max(_CACHED_ACTIVATION_BYTES // x_stride // TILE_ROWS, 1) * TILE_ROWS, TOKEN_TILE)
         self.need_scratch(MATMUL_SCRATCH_BYTES)
         n_matrices = self.hyper.n_experts if items else 1
         self.observed.add_to(self.plan, matrix, x, extent, self.batch.one, items=items, n_matrices=n_matrices)
@@ -227,7 +227,6 @@ class Parts(Workspace):
             n_inputs=matrix.n_inputs,
             x=x.rounded if takes_rounded else x.address,
             x_stride=x_stride,
-            rows_at_once=rows_at_once,
             out=out.address,
             out_stride=out.stride,
             bias=bias,

@@ -32,7 +32,6 @@ FLAGS = {
 }  # any value is one of two ways to compute, within the same bytes
 HARMLESS_WHEN_LARGE = {
     *(
-        "rows_at_once",
         "groups_per_chunk",
         "columns_per_chunk",
         "max_rows",

@@ -117,7 +117,6 @@ def matmul(
     *,
     unit: int = 1,
     row_chunks: int = 1,
-    rows_at_once: int = 128,
     bias: Array | None = None,
 ) -> Array:
     """All chunks of kernel `name`: x rows (in the kernel's own form) times packed groups -> (n_rows, 16 n_groups)."""
@@ -138,7 +137,6 @@ def matmul(
             n_inputs=n_inputs,
             x=at(x),
             x_stride=x.strides[0],
-            rows_at_once=rows_at_once,
             out=at(out),
             out_stride=out.strides[0],
             bias=0 if bias is None else at(bias),
