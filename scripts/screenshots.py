@@ -157,6 +157,52 @@ def ask_with_panels(*keys: str) -> Callable[[VirtualDesktop], None]:
     return act
 
 
+PANEL_KEYS = ("ctrl+1", "ctrl+2", "ctrl+3", "ctrl+4", "ctrl+5", "ctrl+6")
+
+
+def tear_off(desktop: VirtualDesktop) -> None:
+    """Experts in a window of their own, while an answer is written."""
+    ask(desktop)
+    desktop.click(1224, 51)
+    time.sleep(2.0)
+
+
+def open_performance(desktop: VirtualDesktop) -> None:
+    desktop.click(86, 683)
+    time.sleep(2.0)
+
+
+def record(desktop: VirtualDesktop) -> None:
+    """One recording of a whole answer."""
+    open_performance(desktop)
+    desktop.key("Tab", "space")
+    desktop.key("ctrl+l")
+    desktop.type("Tell me a story.")
+    desktop.key("Return")
+    time.sleep(1.0)
+    wait_until(lambda: not is_answering(), 120, "answer")
+    open_performance(desktop)
+    desktop.key("space")
+    time.sleep(3.0)
+
+
+def measure(desktop: VirtualDesktop) -> None:
+    open_performance(desktop)
+    desktop.key("Tab", "Tab", "space")
+    folder = paths.data_dir() / "measurements"
+    wait_until(lambda: any(folder.glob("*.json")), 300, "measurement")
+    time.sleep(1.0)
+
+
+def ask_why(desktop: VirtualDesktop) -> None:
+    """After an answer, why it is slow."""
+    converse(desktop)
+    desktop.key("ctrl+shift+d")
+    time.sleep(3.0)
+    desktop.click(880, 153)
+    time.sleep(3.0)
+
+
 def open_convert(desktop: VirtualDesktop) -> None:
     desktop.key("ctrl+shift+k")
     time.sleep(1.0)
@@ -278,6 +324,17 @@ SCENES = {
     "machine-light": Scene({"theme": "light"}, chat=None, act=ask_with_panels("ctrl+e", "ctrl+4", "ctrl+5", "ctrl+6")),
     "machine-dark": Scene({"theme": "dark"}, chat=None, act=ask_with_panels("ctrl+e", "ctrl+4", "ctrl+5", "ctrl+6")),
     "cache-light": Scene({"theme": "light"}, chat=None, act=ask_with_panels("ctrl+3"), moe=True),
+    "panels-all": Scene({"theme": "light"}, chat=None, act=ask_with_panels(*PANEL_KEYS), moe=True),
+    "panels-floating": Scene({"theme": "dark"}, chat=None, act=tear_off, moe=True),
+    "panels-chinese": Scene(
+        {"theme": "dark", "language": "zh_CN"}, chat=None, act=ask_with_panels("ctrl+1", "ctrl+2"), moe=True
+    ),
+    "performance-light": Scene({"theme": "light", **GREEDY}, chat=None, act=record, moe=True),
+    "performance-measured": Scene({"theme": "dark"}, chat=None, act=measure),
+    "system-check-light": Scene({"theme": "light"}, act=press("ctrl+shift+d")),
+    "system-check-chinese": Scene({"theme": "dark", "language": "zh_CN"}, act=press("ctrl+shift+d")),
+    "why-slow": Scene({"theme": "light", **GREEDY}, chat=None, act=ask_why, moe=True),
+    "preparing": Scene({"theme": "light"}, chat=None, act=ask, is_first_start=True),
     "reasoning-light": Scene({"theme": "light"}, chat="Letters of a fruit", act=unfold),
     "reasoning-dark": Scene({"theme": "dark"}, chat="Letters of a fruit", act=unfold),
     "reasoning-chinese": Scene({"theme": "light", "language": "zh_CN"}, chat="Letters of a fruit", act=unfold),

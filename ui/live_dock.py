@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Callable
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QLabel, QToolTip, QWidget
 
@@ -57,7 +57,12 @@ class DockTitle(QWidget):
 
 
 class LiveDock(QDockWidget):
-    """``key`` names it in the saved layout. The panel is made when the dock is first shown."""
+    """``key`` names it in the saved layout. The panel is made when the dock is first shown.
+
+    ``opened`` tells that somebody has asked for it, by the menu or a shortcut.
+    """
+
+    opened = Signal(object)  # itself
 
     def __init__(self, key: str, title: str, make: Callable[[], QWidget], parent: QWidget, *, height: int = 36) -> None:
         super().__init__(parent)
@@ -68,6 +73,7 @@ class LiveDock(QDockWidget):
         self._make = make
         self.panel: QWidget | None = None
         self.setMinimumWidth(220)
+        self.toggleViewAction().triggered.connect(lambda is_shown: self.opened.emit(self) if is_shown else None)
 
     def showEvent(self, event: QShowEvent) -> None:
         if self.panel is None:

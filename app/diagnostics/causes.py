@@ -279,8 +279,8 @@ def long_prompt(facts: Facts) -> Cause | None:
     gain = without(0.5 * run.prompt_s / (run.prompt_s + run.answer_s))
     sentence = text(
         "SystemCheck",
-        "Reading {tokens} tokens of the prompt took {seconds:.1f} of {all:.1f} s: with half as much text, or what was "
-        "read before at its beginning, the answer is there {gain}.",
+        "Reading {tokens:,} tokens of the prompt took {seconds:.1f} of {all:.1f} s: with half as much text, or what "
+        "was read before at its beginning, the answer is there {gain}.",
     ).format(tokens=run.prompt_tokens, seconds=run.prompt_s, all=run.prompt_s + run.answer_s, gain=gain_words(gain))
     return Cause("prompt", sentence, gain)
 
@@ -294,8 +294,8 @@ def long_conversation(facts: Facts) -> Cause | None:
     gain = without(share)
     sentence = text(
         "SystemCheck",
-        "Looking back over {n} positions takes {share:.0f} % of each token: begin a new chat when the subject changes, "
-        "{gain}.",
+        "Looking back over {n:,} positions takes {share:.0f} % of each token: begin a new chat when the subject "
+        "changes, {gain}.",
     ).format(n=run.kv_tokens, share=100 * share, gain=gain_words(gain))
     return Cause("conversation", sentence, gain)
 

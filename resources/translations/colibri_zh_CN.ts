@@ -360,6 +360,13 @@
         </message>
     </context>
     <context>
+        <name>Chart</name>
+        <message>
+            <source>token by token, the newest on the right</source>
+            <translation>逐个词元，最新的在右边</translation>
+        </message>
+    </context>
+    <context>
         <name>ChatDelegate</name>
         <message>
             <source>New title</source>
@@ -1636,6 +1643,10 @@
             <source>{found} experts were in memory, {read} were read ({size})</source>
             <translation>{found} 个专家已在内存中，读取了 {read} 个（{size}）</translation>
         </message>
+        <message>
+            <source>experts read for each token, the newest on the right</source>
+            <translation>每个词元读取的专家数，最新的在右边</translation>
+        </message>
     </context>
     <context>
         <name>CachePanel</name>
@@ -1718,8 +1729,8 @@
             <translation>所固定专家的历史</translation>
         </message>
         <message>
-            <source>Layer {layer}, expert {expert}: {n} of the last {all} tokens</source>
-            <translation>第 {layer} 层，专家 {expert}：最近 {all} 个词元中的 {n} 个</translation>
+            <source>Layer {layer}, expert {expert}: called by {n} of the last {all} tokens</source>
+            <translation>第 {layer} 层，专家 {expert}：最近 {all} 个词元中有 {n} 个调用了它</translation>
         </message>
     </context>
     <context>
@@ -3094,6 +3105,14 @@ The file can only be deleted for good.</source>
             <source>Why is it slow?</source>
             <translation>为什么慢？</translation>
         </message>
+        <message>
+            <source>Change it</source>
+            <translation>更改</translation>
+        </message>
+        <message>
+            <source>Undo the change</source>
+            <translation>撤销更改</translation>
+        </message>
     </context>
     <context>
         <name>ComparisonTable</name>
@@ -3134,20 +3153,28 @@ The file can only be deleted for good.</source>
             <translation>两个记录的比较</translation>
         </message>
         <message>
-            <source>median (middle half)</source>
-            <translation>中位数（中间一半）</translation>
-        </message>
-        <message>
             <source>change</source>
             <translation>变化</translation>
         </message>
         <message>
-            <source>no clear change ({low} to {high} %)</source>
+            <source>{change} % ({low} to {high} %)</source>
+            <translation>{change} %（{low} 至 {high} %）</translation>
+        </message>
+        <message>
+            <source>figure</source>
+            <translation>数值</translation>
+        </message>
+        <message>
+            <source>none clear ({low} to {high} %)</source>
             <translation>无明显变化（{low} 至 {high} %）</translation>
         </message>
         <message>
-            <source>{change} % ({low} to {high} %)</source>
-            <translation>{change} %（{low} 至 {high} %）</translation>
+            <source>ms</source>
+            <translation>毫秒</translation>
+        </message>
+        <message>
+            <source>tok/s</source>
+            <translation>词元/秒</translation>
         </message>
     </context>
     <context>
@@ -3189,10 +3216,6 @@ The file can only be deleted for good.</source>
             <translation>{model} · {n} 步</translation>
         </message>
         <message>
-            <source>In brackets: within what the true change lies with 95 % certainty. Grey may be chance.</source>
-            <translation>括号内：真实变化以 95 % 的把握所在的范围。灰色可能出于偶然。</translation>
-        </message>
-        <message>
             <source>Chrome trace (JSON)…</source>
             <translation>Chrome 跟踪（JSON）…</translation>
         </message>
@@ -3225,10 +3248,6 @@ The file can only be deleted for good.</source>
             <translation>正在测量：{percent} %</translation>
         </message>
         <message>
-            <source>Nothing has been measured yet.</source>
-            <translation>尚未测量。</translation>
-        </message>
-        <message>
             <source>Stop recording ({n} steps)</source>
             <translation>停止记录（{n} 步）</translation>
         </message>
@@ -3247,6 +3266,34 @@ The file can only be deleted for good.</source>
         <message>
             <source>The command was copied</source>
             <translation>命令已复制</translation>
+        </message>
+        <message>
+            <source>None yet</source>
+            <translation>暂无</translation>
+        </message>
+        <message>
+            <source>Measured speeds</source>
+            <translation>测得的速度</translation>
+        </message>
+        <message>
+            <source>See where the time goes</source>
+            <translation>看看时间用在哪里</translation>
+        </message>
+        <message>
+            <source>Medians, with the middle half of all values in brackets; behind a change, within what it truly lies with 95 % certainty. Grey may be chance.</source>
+            <translation>中位数，括号内是所有数值的中间一半；变化之后是以 95 % 的把握估计的真实范围。灰色可能出于偶然。</translation>
+        </message>
+        <message>
+            <source>Load a model first</source>
+            <translation>请先加载模型</translation>
+        </message>
+        <message>
+            <source>Keeps what the engine does at every token, until you stop it</source>
+            <translation>记录引擎在每个词元上做了什么，直到你停止</translation>
+        </message>
+        <message>
+            <source>Reads a prompt and writes an answer a few times; about a minute</source>
+            <translation>读取提示并写出回答，重复几次；大约一分钟</translation>
         </message>
     </context>
     <context>

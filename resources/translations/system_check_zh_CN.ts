@@ -688,12 +688,12 @@
             <translation>读取提示占上一个回答 {share:.0f} % 的时间，而内核拒绝使用处理器的矩阵单元（AMX）：使用 Linux 5.16 或更新版本，且不在禁止它的容器中运行，最多{gain}。</translation>
         </message>
         <message>
-            <source>Reading {tokens} tokens of the prompt took {seconds:.1f} of {all:.1f} s: with half as much text, or what was read before at its beginning, the answer is there {gain}.</source>
-            <translation>读取提示的 {tokens} 个词元用去 {all:.1f} 秒中的 {seconds:.1f} 秒：若文本减半，或开头是以前读过的内容，得到回答{gain}。</translation>
+            <source>Reading {tokens:,} tokens of the prompt took {seconds:.1f} of {all:.1f} s: with half as much text, or what was read before at its beginning, the answer is there {gain}.</source>
+            <translation>读取提示的 {tokens:,} 个词元用去 {all:.1f} 秒中的 {seconds:.1f} 秒：若文本减半，或开头是以前读过的内容，得到回答{gain}。</translation>
         </message>
         <message>
-            <source>Looking back over {n} positions takes {share:.0f} % of each token: begin a new chat when the subject changes, {gain}.</source>
-            <translation>回顾 {n} 个位置占每个词元 {share:.0f} % 的时间：换话题时新建对话，{gain}。</translation>
+            <source>Looking back over {n:,} positions takes {share:.0f} % of each token: begin a new chat when the subject changes, {gain}.</source>
+            <translation>回顾 {n:,} 个位置占每个词元 {share:.0f} % 的时间：换话题时新建对话，{gain}。</translation>
         </message>
         <message>
             <source>Each token reads {size} of weights at {rate:.1f} of the {limit:.1f} GB/s that this memory gives: convert the model from {bits:.1f} to {goal} bits a weight (Convert, Q4_K_M), {gain}.</source>

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtWidgets import QApplication, QMainWindow
+from PySide6.QtWidgets import QApplication, QMainWindow, QWidget
 
 from app.machine_speeds import MachineSpeeds, speeds_file
 from engine import MemoryPlan
@@ -22,6 +23,7 @@ from ui.performance.bands import SHOWN_BANDS, shown_bands_us
 from ui.performance.bandwidth_panel import read_rates
 from ui.performance.chart import nice_step, round_top
 from ui.performance.latency_panel import durations_of
+from ui.performance.load_rows import Load, LoadRows
 from ui.performance.time_panel import StackedBands
 from ui.widgets.icon_button import IconButton
 
@@ -359,3 +361,37 @@ def test_a_scale_ends_little_above_its_data_and_at_few_places(wanted: float) -> 
     assert wanted * (1 - 1e-6) <= top <= wanted * 1.5
     assert round_top(top) == pytest.approx(top)
     assert round_top(wanted * 1.0001) in (pytest.approx(top), round_top(top * 1.0001))
+
+
+def test_the_load_of_workers_names_its_colours_below_where_there_is_no_room_beside(qtbot: Any) -> None:
+    rows = LoadRows("Load")
+    qtbot.addWidget(rows)
+    legend = (("busy with the model", "band_experts"), ("waiting for others", "band_router"))
+    heading = Load("The engine's workers", legend=legend)
+    rows.set_loads((heading, Load("Worker 0", ((0.5, "band_experts"),)), Load("The cores")))
+    rows.resize(700, 200)
+    with qtbot.waitExposed(rows):
+        rows.show()
+    wide = rows.minimumHeight()
+    rows.resize(200, 200)
+    assert rows.minimumHeight() == wide + round(rows._lines()[1].height())
+    boxes = rows._lines()
+    assert all(below.top() >= above.bottom() for above, below in pairwise(boxes))
+
+
+def test_panels_that_are_opened_share_a_place_when_the_window_is_too_low_for_them(qtbot: Any, theme: Any) -> None:
+    window = QMainWindow()
+    qtbot.addWidget(window)
+    window.setCentralWidget(QWidget(window))
+    docks = LiveDocks(window, lambda: None, lambda: None, 2)
+    window.resize(900, 1000)
+    with qtbot.waitExposed(window):
+        window.show()
+    latency, time, cache = (docks.docks[key] for key in ("latency", "time", "cache"))
+    latency.toggleViewAction().trigger()
+    assert window.tabifiedDockWidgets(latency) == []
+    time.toggleViewAction().trigger()
+    assert window.tabifiedDockWidgets(time) == []
+    cache.toggleViewAction().trigger()
+    assert window.tabifiedDockWidgets(cache) == [time]
+    assert window.height() == 1000

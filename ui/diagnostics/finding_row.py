@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QFont, QGuiApplication
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from app.diagnostics import Finding, Status
 from ui.diagnostics.wording import ICONS, status_word, translated
@@ -24,6 +24,7 @@ class FindingLine(QPushButton):
         self.setProperty("kind", "finding")
         self.setCheckable(True)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)  # the value gives way
         self.icon_label, self.title, self.chevron = QLabel(self), QLabel(self), QLabel(self)
         self.value = ElidedLabel(self)
         self.value.setProperty("tone", "muted")
@@ -76,6 +77,9 @@ class FindingBody(QWidget):
         column.setSpacing(8)
         for label in (self.value, self.why, self.advice):
             label.setWordWrap(True)
+            policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
+            policy.setHeightForWidth(True)  # it is as high as its lines
+            label.setSizePolicy(policy)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
             column.addWidget(label)
         column.addLayout(commands)
@@ -171,6 +175,7 @@ class FindingRow(QFrame):
         self.line.chevron.setPixmap(themed_pixmap(chevron, "text_faint", theme.px(14), scale))
         self.line.chevron.setFixedWidth(theme.px(16))
         self.line.title.setMinimumWidth(theme.px(_TITLE_WIDTH))
+        self.line.title.setFont(theme.font(weight=QFont.Weight.DemiBold if self.is_open else QFont.Weight.Normal))
         tone = "faint" if self.finding.status is Status.UNAVAILABLE else "muted"
         if self.line.value.property("tone") != tone:
             self.line.value.setProperty("tone", tone)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt, QTimer, Signal
@@ -25,6 +26,7 @@ from ui.diagnostics.system_check import SystemCheck
 from ui.diagnostics.why import WhyQuestion
 from ui.diagnostics.why_view import WhyButton, WhyView
 from ui.diagnostics.wording import heading, summary, translated
+from ui.theme import current_theme
 
 _STEPS = 1000
 _WIDEST = 900
@@ -54,7 +56,7 @@ class SystemPage(QWidget):
         self._timer.timeout.connect(self._show_some)
         content = QWidget(self)
         content.setObjectName("DialogPage")
-        content.setMaximumWidth(_WIDEST)
+        self._content = content
         self._column = QVBoxLayout(content)
         self._column.setContentsMargins(28, 24, 28, 28)
         self._column.setSpacing(10)
@@ -79,7 +81,12 @@ class SystemPage(QWidget):
         layout.addWidget(scroll)
         check.changed.connect(self._on_changed)
         check.failed.connect(self.notice)
+        current_theme().changed.connect(self._restyle)
+        self._restyle()
         self._on_changed()
+
+    def _restyle(self) -> None:
+        self._content.setMaximumWidth(current_theme().px(_WIDEST))
 
     def _build_head(self, question: WhyQuestion | None) -> None:
         title = QLabel(self.tr("System check"), self)
@@ -197,29 +204,35 @@ class SystemPage(QWidget):
         """Say what will be changed, and change it if the user agrees."""
         fix = finding.fix
         if fix is not None:
-            self._confirm(translated(finding.title), translated(fix.effect), lambda: self.check.make(fix))
+            self._confirm(
+                translated(finding.title), translated(fix.effect), self.tr("Change it"), lambda: self.check.make(fix)
+            )
 
     def ask_cause(self, cause: Cause) -> None:
         """The same for a cause of slowness."""
         fix = cause.fix
         if fix is not None:
-            self._confirm(self.tr("Why is it slow?"), translated(fix.effect), lambda: self.check.make(fix))
+            self._confirm(
+                self.tr("Why is it slow?"), translated(fix.effect), self.tr("Change it"), lambda: self.check.make(fix)
+            )
 
     def ask_undo(self, finding: Finding) -> None:
         """The same for putting it back."""
         verb = self._change_of(finding)
         if verb is not None:
             text = self.tr("What was in force before is put back.")
-            self._confirm(translated(finding.title), text, lambda: self.check.undo(verb))
+            self._confirm(translated(finding.title), text, self.tr("Undo the change"), lambda: self.check.undo(verb))
 
-    def _confirm(self, title: str, text: str, act: Callable[[], None]) -> None:
+    def _confirm(self, title: str, text: str, verb: str, act: Callable[[], None]) -> None:
         box = QMessageBox(self)
         box.setIcon(QMessageBox.Icon.NoIcon)
         box.setWindowTitle(title)
-        box.setText(text)
+        box.setTextFormat(Qt.TextFormat.RichText)
+        box.setText(f"<b>{html.escape(title)}</b><br><br>{html.escape(text)}")
         box.setInformativeText(self.tr("The system will ask for an administrator's password."))
         box.setStandardButtons(QMessageBox.StandardButton.Ok | QMessageBox.StandardButton.Cancel)
         box.setDefaultButton(QMessageBox.StandardButton.Cancel)
+        box.button(QMessageBox.StandardButton.Ok).setText(verb)
         box.accepted.connect(act)
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.confirmation = box

@@ -124,5 +124,16 @@ class WhyButton(QPushButton):
         super().__init__(parent)
         self.setText(self.tr("Why is it slow?"))
         self.setToolTip(self.tr("Reads the check, the model's plan and the last answer, and says what to do first"))
-        self.clicked.connect(question.ask)
-        question.changed.connect(lambda: self.setEnabled(not question.is_busy))
+        self._question, self._had_focus = question, False
+        self.clicked.connect(self._ask)
+        question.changed.connect(self._on_changed)
+
+    def _ask(self) -> None:
+        self._had_focus = self.hasFocus()  # a button that is disabled loses it to whatever comes next
+        self._question.ask()
+
+    def _on_changed(self) -> None:
+        self.setEnabled(not self._question.is_busy)
+        if not self._question.is_busy and self._had_focus:
+            self._had_focus = False
+            self.setFocus(Qt.FocusReason.OtherFocusReason)

@@ -12,7 +12,7 @@ from PySide6.QtGui import QHideEvent, QPainter, QPen
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from engine.errors import ColibriError
-from ui.performance.chart import Chart, round_top, trimmed
+from ui.performance.chart import FOOT, Chart, by_token, round_top, trimmed
 from ui.performance.panel import LivePanel
 from ui.performance.step_feed import StepFeed
 from ui.theme import current_theme
@@ -65,6 +65,7 @@ class BandwidthChart(Chart):
         self.setAccessibleName(self.tr("Gigabytes of weights read per second"))
         self._rates: list[float] = []
         self.limit = 0.0
+        self.bottom = FOOT
 
     def set_data(self, rates: list[float], limit: float) -> None:
         """In bytes per second; limit 0: not measured."""
@@ -80,6 +81,7 @@ class BandwidthChart(Chart):
     def paint_frame(self, painter: QPainter, box: QRectF) -> None:
         if self._rates:
             self.paint_scale(painter, box, self._top(), "GB/s")
+            self.paint_foot(painter, box, by_token())
 
     def paint_data(self, painter: QPainter, box: QRectF) -> None:
         if not self._rates:
@@ -94,7 +96,7 @@ class BandwidthChart(Chart):
             painter.drawLine(QPointF(box.left(), y), QPointF(box.right(), y))
             text = self.tr("limit {rate} GB/s").format(rate=trimmed(self.limit / _GB))
             height = painter.fontMetrics().height()
-            painter.drawText(QRectF(box.left(), y - height - 1, box.width(), height), Qt.AlignmentFlag.AlignRight, text)
+            self.paint_name(painter, QRectF(box.left(), y - height - 1, box.width(), height - 1), text)
 
     def describe(self, position: QPointF) -> str:
         if not self._rates or not self.box.contains(position):

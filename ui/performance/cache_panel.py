@@ -10,7 +10,7 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 
 from ui import format as fmt
-from ui.performance.chart import Chart, round_top
+from ui.performance.chart import FOOT, Chart, round_top
 from ui.performance.panel import LivePanel
 from ui.performance.step_feed import StepFeed
 from ui.theme import current_theme
@@ -29,6 +29,7 @@ class CacheChart(Chart):
         self.setAccessibleName(self.tr("Experts read from the file for each token"))
         self._steps: Steps | None = None
         self._most, self._top = 0, 4.0
+        self.bottom = FOOT
 
     def set_data(self, steps: Steps) -> None:
         self._steps = steps
@@ -42,6 +43,7 @@ class CacheChart(Chart):
     def paint_frame(self, painter: QPainter, box: QRectF) -> None:
         if self._steps is not None and len(self._steps):
             self.paint_scale(painter, box, self._top, self.tr("read"))
+            self.paint_foot(painter, box, self.tr("experts read for each token, the newest on the right"))
 
     def paint_data(self, painter: QPainter, box: QRectF) -> None:
         steps = self._steps

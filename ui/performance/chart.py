@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING
 
 import shiboken6
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
+from PySide6.QtCore import QCoreApplication, QEvent, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QMouseEvent, QPaintEngine, QPainter, QPaintEvent, QPen, QPixmap, QPolygonF
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+FOOT = 20  # the margin below data that have something written under them
 _N_LINES = 4
 _POINT_BYTES = 16  # two float64
 
@@ -34,6 +35,11 @@ def round_top(wanted: float) -> float:
     """A scale's end, a little above `wanted`: one of few, so that the scale stands still while figures come and go."""
     step = nice_step(wanted) / 2
     return math.ceil(wanted / step * (1 - 1e-9)) * step
+
+
+def by_token() -> str:
+    """What stands below a chart of the newest tokens."""
+    return QCoreApplication.translate("Chart", "token by token, the newest on the right")
 
 
 class Chart(QWidget):
@@ -65,7 +71,7 @@ class Chart(QWidget):
 
     def minimumSizeHint(self) -> QSize:
         theme = current_theme()
-        return QSize(theme.px(140), theme.px(56))
+        return QSize(theme.px(140), theme.px(47 + self.bottom))
 
     @property
     def box(self) -> QRectF:
@@ -139,7 +145,7 @@ class Chart(QWidget):
         n_lines = max(1, min(_N_LINES, int(box.height() / theme.px(22))))
         step = nice_step(top, n_lines)
         if step > top:  # there would be no line but the lowest
-            step = nice_step(top / 2.5, 1)
+            step = next(step / part for part in (2, 2.5, 5, 10) if step / part <= top)
         height = painter.fontMetrics().height()
         right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         painter.setPen(theme.color("text_muted"))
@@ -156,6 +162,19 @@ class Chart(QWidget):
                 text(value),
             )
             value += step
+
+    def paint_foot(self, painter: QPainter, box: QRectF, text: str) -> None:
+        """What stands side by side, below the data; a chart that has it keeps FOOT free below."""
+        room = QRectF(box.left(), box.bottom() + 2, box.width(), painter.fontMetrics().height())
+        painter.setPen(current_theme().color("text_faint"))
+        text = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(room.width()))
+        painter.drawText(room, Qt.AlignmentFlag.AlignHCenter, text)
+
+    def paint_name(self, painter: QPainter, box: QRectF, text: str) -> None:
+        """A name at the right end of a line of the chart, which data behind it do not cross out."""
+        width = painter.fontMetrics().horizontalAdvance(text) + current_theme().px(4)
+        painter.fillRect(box.adjusted(box.width() - width, 0, 0, 0), current_theme().color(self.ground))
+        painter.drawText(box, Qt.AlignmentFlag.AlignRight, text)
 
     def paint_line(self, painter: QPainter, box: QRectF, ys: NDArray[np.float64], top: float, color: QColor) -> None:
         """A line through points that are evenly spread across the box; `ys` (n,) from 0 to `top`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
 from ui.performance.chart import trimmed
@@ -39,6 +40,12 @@ def figure_name(name: str) -> str:
     }.get(name, name)
 
 
+def unit_name(unit: str) -> str:
+    """A unit of app.comparison, for people."""
+    translate = QCoreApplication.translate
+    return {"ms": translate("ComparisonTable", "ms"), "tok/s": translate("ComparisonTable", "tok/s")}.get(unit, unit)
+
+
 _MOST_CHANGE = 10.0
 
 
@@ -54,15 +61,14 @@ class ComparisonTable(QTableWidget):
         self.horizontalHeader().setHighlightSections(False)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
-        self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
-        self.horizontalHeader().setSectionResizeMode(3, QHeaderView.ResizeMode.ResizeToContents)
+        self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         self._shown: tuple[str, str, list[Difference]] | None = None
         current_theme().changed.connect(self._restyle)
 
     def show_comparison(self, first: str, second: str, differences: list[Difference]) -> None:
         """Fill the table; ``first`` and ``second`` name the recordings."""
         self._shown = first, second, differences
-        self.setHorizontalHeaderLabels([self.tr("median (middle half)"), first, second, self.tr("change")])
+        self.setHorizontalHeaderLabels([self.tr("figure"), first, second, self.tr("change")])
         for column in range(4):
             side = Qt.AlignmentFlag.AlignRight if column else Qt.AlignmentFlag.AlignLeft
             head = self.horizontalHeaderItem(column)
@@ -72,7 +78,7 @@ class ComparisonTable(QTableWidget):
         for row, item in enumerate(differences):
             name = figure_name(item.name)
             texts = (
-                f"{name} ({item.unit})" if item.unit else name,
+                f"{name} ({unit_name(item.unit)})" if item.unit else name,
                 self._spread(item.first),
                 self._spread(item.second),
                 self._change(item),
@@ -84,6 +90,18 @@ class ComparisonTable(QTableWidget):
                 if column == 3:
                     cell.setForeground(current_theme().color(self._token(item)))
                 self.setItem(row, column, cell)
+        self._share_room()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._share_room()
+
+    def _share_room(self) -> None:
+        """Each column is as wide as what stands in it; what is left goes to the first."""
+        header = self.horizontalHeader()
+        wanted = [max(self.sizeHintForColumn(column), header.sectionSizeHint(column)) for column in range(4)]
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Fixed)
+        header.resizeSection(0, wanted[0] + max(0, self.viewport().width() - sum(wanted)))
 
     @staticmethod
     def _spread(spread: Spread) -> str:
@@ -94,9 +112,7 @@ class ComparisonTable(QTableWidget):
         if max(-low, high, abs(item.change)) > _MOST_CHANGE:  # of figures that are mostly zero: a share says nothing
             return f"> {_MOST_CHANGE:+.0%}" if item.is_clear else "—"
         if not item.is_clear:
-            return self.tr("no clear change ({low} to {high} %)").format(
-                low=f"{low:+.1%}"[:-1], high=f"{high:+.1%}"[:-1]
-            )
+            return self.tr("none clear ({low} to {high} %)").format(low=f"{low:+.1%}"[:-1], high=f"{high:+.1%}"[:-1])
         return self.tr("{change} % ({low} to {high} %)").format(
             change=f"{item.change:+.1%}"[:-1], low=f"{low:+.1%}"[:-1], high=f"{high:+.1%}"[:-1]
         )

@@ -42,7 +42,7 @@ class ExpertHistory(Chart):
         self._called = None if steps is None else (steps.routes[:, row] == expert).any(1)
         n = 0 if self._called is None else len(self._called)
         n_called = 0 if self._called is None else int(self._called.sum())
-        self._title = self.tr("Layer {layer}, expert {expert}: {n} of the last {all} tokens").format(
+        self._title = self.tr("Layer {layer}, expert {expert}: called by {n} of the last {all} tokens").format(
             layer=layers[row], expert=expert, n=n_called, all=n
         )
         self.setAccessibleDescription(self._title)

@@ -45,6 +45,7 @@ class HeatMap(QWidget):
     A click or Enter pins an expert, the arrow keys go from one to the next, Escape lets go.
     """
 
+    ground = "window"  # a token of the theme: what the map lies on
     pinned_changed = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -246,7 +247,7 @@ class HeatMap(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        painter.fillRect(event.rect(), current_theme().color("window"))
+        painter.fillRect(event.rect(), current_theme().color(self.ground))
         if self._counts is None or self._heat is None:
             return
         grid = self._grid()

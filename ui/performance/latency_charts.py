@@ -10,7 +10,7 @@ from PySide6.QtGui import QPainter, QPen
 from PySide6.QtWidgets import QWidget
 
 from ui import format as fmt
-from ui.performance.chart import Chart, round_top, trimmed
+from ui.performance.chart import FOOT, Chart, by_token, round_top, trimmed
 from ui.theme import current_theme
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ class LatencySeries(Chart):
         super().__init__("", parent)
         self.setAccessibleName(self.tr("Milliseconds of each token"))
         self.data: Durations | None = None
+        self.bottom = FOOT
 
     def set_data(self, data: Durations | None) -> None:
         self.data = data
@@ -68,6 +69,7 @@ class LatencySeries(Chart):
     def paint_frame(self, painter: QPainter, box: QRectF) -> None:
         if self.data is not None:
             self.paint_scale(painter, box, self.data.top, self.tr("ms"))
+            self.paint_foot(painter, box, by_token())
 
     def paint_data(self, painter: QPainter, box: QRectF) -> None:
         data = self.data
@@ -103,7 +105,7 @@ class LatencySeries(Chart):
             painter.drawLine(QPointF(box.left(), y), QPointF(box.right(), y))
             place = QRectF(box.left(), y - height, box.width(), height)
             if name and (free_above == box.bottom() or place.top() >= free_above):
-                painter.drawText(place, Qt.AlignmentFlag.AlignRight, name)
+                self.paint_name(painter, place, name)
                 free_above = y
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
 

@@ -6,13 +6,13 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QPainter
+from PySide6.QtGui import QFontMetricsF, QPainter, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from ui.performance.chart import Chart
 from ui.theme import current_theme
 
-_ROW, _NAME, _FIGURE = 19, 74, 44  # lengths at the base text size
+_ROW, _NAME, _FIGURE, _GAP, _MARK = 19, 74, 44, 10, 8  # lengths at the base text size
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,16 @@ class LoadRows(Chart):
         self._loads = loads
         said = (f"{load.name} {load.shares[0][0]:.0%}" for load in loads if load.shares)
         self.setAccessibleDescription(", ".join(said))
-        self.setMinimumHeight(len(loads) * current_theme().px(_ROW))
+        self._set_height()
         self.update()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._set_height()
+
+    def _set_height(self) -> None:
+        lines = self._lines()
+        self.setMinimumHeight(round(lines[-1].bottom()) if lines else 0)
 
     def frame_key(self) -> Hashable:
         return tuple((load.name, not load.shares) for load in self._loads)
@@ -50,11 +58,12 @@ class LoadRows(Chart):
         theme = current_theme()
         for load, line in zip(self._loads, self._lines(), strict=True):
             painter.setPen(theme.color("text_muted" if load.shares else "text"))
-            painter.drawText(line, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, load.name)
+            row = QRectF(line.left(), line.top(), line.width(), theme.px(_ROW))
+            painter.drawText(row, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, load.name)
             if load.shares:
                 painter.fillRect(self._bar(line), theme.color("grid"))
             else:
-                self._paint_legend(painter, load, line)
+                self._paint_legend(painter, load, row.translated(0, line.height() - row.height()))
 
     def paint_data(self, painter: QPainter, box: QRectF) -> None:
         theme = current_theme()
@@ -71,8 +80,22 @@ class LoadRows(Chart):
             painter.drawText(line, right, f"{load.shares[0][0] * 100:.0f} %")
 
     def _lines(self) -> list[QRectF]:
-        row = current_theme().px(_ROW)
-        return [QRectF(0, number * row, self.width(), row) for number in range(len(self._loads))]
+        """Where each load stands; above a heading there is some room, and below it a line more for a long legend."""
+        theme = current_theme()
+        row, lines, y = theme.px(_ROW), list[QRectF](), 0.0
+        for number, load in enumerate(self._loads):
+            is_heading = not load.shares
+            y += theme.px(_GAP) if is_heading and number else 0
+            height = 2 * row if is_heading and not self._fits(load) else row
+            lines.append(QRectF(0, y, self.width(), height))
+            y += height
+        return lines
+
+    def _fits(self, load: Load) -> bool:
+        """Whether a heading and its legend have room side by side."""
+        theme, metrics = current_theme(), QFontMetricsF(current_theme().font(11))
+        legend = sum(metrics.horizontalAdvance(name) + theme.px(_MARK + 16) for name, _ in load.legend)
+        return not load.legend or metrics.horizontalAdvance(load.name) + theme.px(10) + legend <= self.width()
 
     def _bar(self, line: QRectF) -> QRectF:
         theme = current_theme()
@@ -80,7 +103,7 @@ class LoadRows(Chart):
         return QRectF(name, line.top() + row * 0.25, line.width() - name - figure, row * 0.5)
 
     def _paint_legend(self, painter: QPainter, load: Load, line: QRectF) -> None:
-        theme, size = current_theme(), current_theme().px(8)
+        theme, size = current_theme(), current_theme().px(_MARK)
         right = line.right()
         for name, token in reversed(load.legend):
             left = right - painter.fontMetrics().horizontalAdvance(name)

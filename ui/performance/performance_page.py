@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QListWidgetItem,
     QMenu,
     QPushButton,
+    QScrollArea,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -25,9 +26,11 @@ from engine.errors import ColibriError
 from ui import format as fmt
 from ui.diagnostics.why_view import WhyButton, WhyView
 from ui.performance.comparison_table import ComparisonTable
+from ui.performance.explanation import Explanation
 from ui.performance.recorded_view import RecordedView
 from ui.performance.recordings import Recordings, measurements_dir, recordings_dir
 from ui.widgets.file_dialogs import ask_file, ask_new_file
+from ui.widgets.notice import InlineNotice
 from ui.widgets.page_header import PageHeader
 
 if TYPE_CHECKING:
@@ -74,33 +77,40 @@ class PerformancePage(QWidget):
         self.message = QLabel(self)
         self.message.setProperty("tone", "small")
         self.message.setWordWrap(True)
+        self.problem = InlineNotice(self, copyable=True)
         self.list = QListWidget(self)
         self.list.setAccessibleName(self.tr("Recordings"))
         self.list.setProperty("kind", "boxed")
         self.list.setSelectionMode(QListWidget.SelectionMode.ExtendedSelection)
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)  # long names are shortened
+        self.list.setTextElideMode(Qt.TextElideMode.ElideRight)
         self.list.itemSelectionChanged.connect(self._on_selection)
         self.measured = QLabel(self)
         self.measured.setProperty("tone", "small")
         self.measured.setWordWrap(True)
         self.measured.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.view, self.table = RecordedView(self), ComparisonTable(self)
-        hint = QLabel(
+        hint = Explanation(self)
+        hint.explain(
+            self.tr("See where the time goes"),
             self.tr(
                 "A recording holds what the engine did at every token. Start one, ask something, and stop it. Choose "
                 "one to see it, or two to compare them: before and after a change, for instance."
             ),
-            self,
         )
-        hint.setWordWrap(True)
-        hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        hint.setProperty("tone", "small")
-        hint.setMargin(40)
         self.stack = QStackedWidget(self)
         for widget in (hint, self.view, self.table):
             self.stack.addWidget(widget)
+        self.none_yet = QLabel(self.tr("None yet"), self)
+        self.none_yet.setProperty("tone", "small")
         left = QVBoxLayout()
-        left.addWidget(self.list, 2)
-        left.addWidget(self.measured, 1)
+        left.setSpacing(8)
+        left.addWidget(self._heading(self.tr("Recordings")))
+        left.addWidget(self.none_yet)
+        left.addWidget(self.list, 3)
+        left.addSpacing(10)
+        left.addWidget(self._heading(self.tr("Measured speeds")))
+        left.addWidget(self._measurements(), 2)
         body = QHBoxLayout()
         body.setContentsMargins(16, 8, 16, 16)
         body.setSpacing(16)
@@ -114,12 +124,16 @@ class PerformancePage(QWidget):
         row.setContentsMargins(20, 6, 20, 0)
         row.addWidget(self.message)
         column.addLayout(row)
+        box = QHBoxLayout()
+        box.setContentsMargins(16, 4, 16, 0)
+        box.addWidget(self.problem)
+        column.addLayout(box)
         self.why: WhyView | None = None
         if question is not None:
             header.add(WhyButton(question, self))
             self.why = WhyView(question, self)
             self.why.copied.connect(lambda: self.notice.emit(self.tr("The command was copied")))
-            question.failed.connect(self.message.setText)
+            question.failed.connect(self._fail)
             around = QHBoxLayout()
             around.setContentsMargins(16, 8, 16, 0)
             around.addWidget(self.why)
@@ -132,6 +146,30 @@ class PerformancePage(QWidget):
         self._show_state()
         self._on_selection()
 
+    def _heading(self, text: str) -> QLabel:
+        label = QLabel(text, self)
+        label.setProperty("tone", "strong")
+        return label
+
+    def _measurements(self) -> QWidget:
+        """The list of measurements, which scrolls when it is longer than its place."""
+        area = QScrollArea(self)
+        area.setWidgetResizable(True)
+        area.setFrameShape(QScrollArea.Shape.NoFrame)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.measured.setAlignment(Qt.AlignmentFlag.AlignTop)
+        area.setWidget(self.measured)
+        return area
+
+    def _fail(self, text: str) -> None:
+        self.problem.say("danger", text)
+        self.message.clear()
+
+    def _say(self, text: str) -> None:
+        """Something that is no problem; one that was shown is over."""
+        self.message.setText(text)
+        self.problem.say("info", "")
+
     # -- recordings
 
     def _on_record(self) -> None:
@@ -141,9 +179,9 @@ class PerformancePage(QWidget):
         try:
             path = self._recordings.stop()
         except (ColibriError, OSError) as error:
-            self.message.setText(str(error))
+            self._fail(str(error))
             return
-        self.message.setText("")
+        self._say("")
         self._list_recordings()
         self._choose(path)
 
@@ -164,7 +202,7 @@ class PerformancePage(QWidget):
             try:
                 self._opened[path] = Recording.load(path)
             except (ColibriError, OSError) as error:
-                self.message.setText(str(error))
+                self._fail(str(error))
                 return None
         return self._opened[path]
 
@@ -172,12 +210,18 @@ class PerformancePage(QWidget):
         self.list.clear()
         for path in sorted(recordings_dir().glob(f"*{SUFFIX}"), reverse=True):
             self._add_item(path)
+        self._show_whether_empty()
+
+    def _show_whether_empty(self) -> None:
+        self.none_yet.setVisible(self.list.count() == 0)
+        self.list.setVisible(self.list.count() > 0)
 
     def _add_item(self, path: Path) -> None:
         item = QListWidgetItem(path.name.removesuffix(SUFFIX))
         item.setData(_PATH_ROLE, path)
         item.setToolTip(str(path))
         self.list.addItem(item)
+        self._show_whether_empty()
 
     def _choose(self, path: Path) -> None:
         for row in range(self.list.count()):
@@ -196,17 +240,18 @@ class PerformancePage(QWidget):
             recording = chosen[0]
             self.stack.setCurrentWidget(self.view)
             self.view.show_recording(recording)
-            self.message.setText(
-                self.tr("{model} · {n} steps").format(model=recording.model, n=fmt.count(len(recording.steps)))
-            )
+            self._say(self.tr("{model} · {n} steps").format(model=recording.model, n=fmt.count(len(recording.steps))))
         elif len(chosen) == 2:
             from app.comparison import compare  # noqa: PLC0415  (only here needed)
 
             first, second = chosen
             self.table.show_comparison(first.label, second.label, compare(first, second))
             self.stack.setCurrentWidget(self.table)
-            self.message.setText(
-                self.tr("In brackets: within what the true change lies with 95 % certainty. Grey may be chance.")
+            self._say(
+                self.tr(
+                    "Medians, with the middle half of all values in brackets; behind a change, within what it truly "
+                    "lies with 95 % certainty. Grey may be chance."
+                )
             )
         else:
             self.stack.setCurrentIndex(0)
@@ -240,9 +285,9 @@ class PerformancePage(QWidget):
                 text = as_csv(recording) if path.suffix == ".csv" else as_chrome_trace(recording)
                 path.write_text(text, encoding="utf-8")
         except OSError as error:
-            self.message.setText(str(error))
+            self._fail(str(error))
         else:
-            self.message.setText(self.tr("Written: {path}").format(path=path))
+            self._say(self.tr("Written: {path}").format(path=path))
 
     # -- measuring
 
@@ -267,9 +312,9 @@ class PerformancePage(QWidget):
             result = await self._service.measure(job, tests, _N_REPETITIONS)
             file_measurement(measurements_dir(), result, before, MachineState.read())
         except (ColibriError, OSError) as error:
-            self.message.setText(str(error))
+            self._fail(str(error))
         else:
-            self.message.setText("")
+            self._say("")
         finally:
             self._job = None
             self._show_state()
@@ -277,7 +322,7 @@ class PerformancePage(QWidget):
 
     def _show_progress(self, fraction: float | None) -> None:
         if fraction is not None:
-            self.message.setText(self.tr("Measuring: {percent} %").format(percent=round(fraction * 100)))
+            self._say(self.tr("Measuring: {percent} %").format(percent=round(fraction * 100)))
 
     def _list_measurements(self) -> None:
         from app.measurements import filed_measurements  # noqa: PLC0415
@@ -289,7 +334,7 @@ class PerformancePage(QWidget):
             lines.append(
                 f"{filed.started_at:%Y-%m-%d %H:%M}  {filed.model}\n{rates}" + "".join(f" · {t}" for t in state)
             )
-        self.measured.setText("\n\n".join(lines) or self.tr("Nothing has been measured yet."))
+        self.measured.setText("\n\n".join(lines) or self.tr("None yet"))
 
     @staticmethod
     def _heat(temperature_c: float | None) -> str:
@@ -304,5 +349,8 @@ class PerformancePage(QWidget):
         else:
             text = self.tr("Record")
         self.record.setText(text)
+        missing = "" if has_model else self.tr("Load a model first")
+        self.record.setToolTip(missing or self.tr("Keeps what the engine does at every token, until you stop it"))
+        self.measure.setToolTip(missing or self.tr("Reads a prompt and writes an answer a few times; about a minute"))
         self.measure.setText(self.tr("Stop measuring") if self._job is not None else self.tr("Measure speed"))
         self.measure.setEnabled(has_model)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QLabel, QLineEdit, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QLineEdit, QSizePolicy, QStackedLayout, QVBoxLayout, QWidget
 
 from app.routing import AnswerRoutes, Balance, RouteBook, balance_of
 from ui import format as fmt
@@ -46,6 +46,7 @@ class RoutingSide(QWidget):
         self.words.setAccessibleName(self.tr("Only these words of it"))
         self.words.textChanged.connect(self._show)
         self.map = HeatMap(self)
+        self.map.ground = "surface"
         self.figures = QLabel(self)
         self.figures.setWordWrap(True)
         self.figures.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -60,6 +61,7 @@ class RoutingSide(QWidget):
         self._stack = QStackedLayout(body)
         self._stack.addWidget(self.explanation)
         self._stack.addWidget(shown)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)  # as wide as the other side
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(8)

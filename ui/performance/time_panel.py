@@ -6,11 +6,11 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QImage, QPainter
+from PySide6.QtGui import QImage, QPainter, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from ui.performance.bands import SHOWN_BANDS, shown_bands_us
-from ui.performance.chart import Chart, round_top
+from ui.performance.chart import FOOT, Chart, by_token, round_top
 from ui.performance.latency_charts import percentiles
 from ui.performance.panel import LivePanel
 from ui.performance.step_feed import StepFeed
@@ -32,6 +32,7 @@ class StackedBands(Chart):
         self.setAccessibleName(self.tr("Where each token's time went, in milliseconds"))
         self._ms: NDArray[np.float64] | None = None  # (n, n_bands)
         self._top = 1.0  # of the scale
+        self.bottom = FOOT
 
     def set_data(self, bands_ms: NDArray[np.float64]) -> None:
         self._ms = bands_ms
@@ -46,6 +47,7 @@ class StackedBands(Chart):
     def paint_frame(self, painter: QPainter, box: QRectF) -> None:
         if self._ms is not None and len(self._ms):
             self.paint_scale(painter, box, self._top, self.tr("ms"))
+            self.paint_foot(painter, box, by_token())
 
     def paint_data(self, painter: QPainter, box: QRectF) -> None:
         import numpy as np  # noqa: PLC0415
@@ -113,6 +115,14 @@ class BandLegend(Chart):
         return [
             number for number, band in enumerate(SHOWN_BANDS) if self._shares[number] > 0 or not band.is_of_some_models
         ]
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(current_theme().px(140), self.heightForWidth(max(self.width(), current_theme().px(140))))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if self._n_columns(event.oldSize().width()) != self._n_columns(event.size().width()):
+            self.updateGeometry()  # it needs more lines, or fewer
 
     def hasHeightForWidth(self) -> bool:
         return True

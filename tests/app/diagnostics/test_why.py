@@ -171,7 +171,7 @@ def test_a_long_prompt_is_told_with_its_time_and_the_unused_matrix_unit(tmp_path
     run = full(looked, prompt_tokens=4000, prompt_s=9 * 64 * 0.02)
     (cause,) = why(looked, run)
     assert (cause.id, cause.gain) == ("prompt", pytest.approx(1 / (1 - 0.45)))
-    assert "Reading 4000 tokens of the prompt took 11.5 of 12.8 s" in str(cause.sentence)
+    assert "Reading 4,000 tokens of the prompt took 11.5 of 12.8 s" in str(cause.sentence)
     forced = replace(looked, host=replace(looked.host, forced_tier="avx512"))
     found = {cause.id: cause for cause in why(forced, run)}
     assert found["amx"].gain == pytest.approx(1 / (1 - 0.9 * (1 - 1 / 2.1)))
