@@ -201,9 +201,12 @@ class EngineService:
     # On the loop's thread.
 
     def _generate(self, prompt: Callable[[Engine], ChatPrompt], params: _Params) -> Generation:
-        generation = Generation(asyncio.get_running_loop(), self._cancel)
+        generation = self._new_generation()
         self._post(lambda: self._add(generation, prompt, params))
         return generation
+
+    def _new_generation(self) -> Generation:
+        return Generation(asyncio.get_running_loop(), self._cancel)
 
     def _cancel(self, generation: Generation) -> None:
         self._commands.put(lambda: self._cancel_in_engine(generation))

@@ -82,6 +82,11 @@ class Generation:
                 raise
         return not self._closed
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the engine has said all; some of it may still have to be taken."""
+        return self._ended
+
     def cancel(self) -> None:
         """Stop within one step of the engine."""
         if not self.cancelled and not self._ended:

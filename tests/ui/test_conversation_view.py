@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from ui.chat.conversation_view import ConversationView
 from ui.chat.message_view import MessageView
 from ui.chat.shown_message import MessageState, ShownMessage
+from ui.widgets.icon_button import IconButton
 
 GAPS = [" "] * 12 + [".\n\n", ".\n\n- ", " **so** ", "\n"]
 PARAGRAPH = "The hummingbird beats its wings some fifty times a second, and hovers. " * 4
@@ -34,13 +35,22 @@ def view(qtbot: Any) -> ConversationView:
     return view
 
 
-def test_an_answer_that_grows_looks_as_if_it_had_been_painted_at_once(view: ConversationView) -> None:
-    def picture() -> QImage:
-        QApplication.sendPostedEvents()
-        QApplication.sendEvent(view, QEvent(QEvent.Type.UpdateRequest))  # paints now what waits for it
-        beside_scroll_bar = view.rect().adjusted(0, 0, -20, 0)
-        return view.screen().grabWindow(view.winId(), *beside_scroll_bar.getRect()).toImage()
+def picture(view: ConversationView) -> QImage:
+    """What is on the screen beside the scroll bar, once all that waits for it has been painted."""
+    QApplication.sendPostedEvents()
+    QApplication.sendEvent(view, QEvent(QEvent.Type.UpdateRequest))
+    beside_scroll_bar = view.rect().adjusted(0, 0, -20, 0)
+    return view.screen().grabWindow(view.winId(), *beside_scroll_bar.getRect()).toImage()
 
+
+def assert_is_as_painted_at_once(view: ConversationView, what: object) -> None:
+    before = picture(view)
+    for widget in (view, *view.findChildren(QWidget)):
+        widget.update()
+    assert before == picture(view), what
+
+
+def test_an_answer_that_grows_looks_as_if_it_had_been_painted_at_once(view: ConversationView) -> None:
     random, text = Random(3), ""
     answer = ShownMessage(1, "assistant", "", state=MessageState.STREAMING)
     view.set_messages([ShownMessage(0, "user", "Tell me."), answer])
@@ -48,10 +58,33 @@ def test_an_answer_that_grows_looks_as_if_it_had_been_painted_at_once(view: Conv
         text += " ".join(random.choices(PARAGRAPH.split(), k=random.randint(1, 9))) + random.choice(GAPS)
         view.update_message(replace(answer, text=text))
         view.flush()
-        grown = picture()
-        for widget in (view, *view.findChildren(QWidget)):
-            widget.update()
-        assert grown == picture(), text
+        assert_is_as_painted_at_once(view, text)
+
+
+def test_blocks_of_all_kinds_that_grow_look_as_if_they_had_been_painted_at_once(view: ConversationView) -> None:
+    text = (
+        "A list:\n\n1. one\n2. `two`\n\n```python\nx = 1\n```\n\n> quoted\n\n|a|b|\n|-|-|\n|1|2|\n\n# Head\n\nThe end."
+    )
+    answer = ShownMessage(1, "assistant", "", state=MessageState.STREAMING)
+    view.set_messages([ShownMessage(0, "user", "Tell me."), answer])
+    for end in range(2, len(text), 3):
+        view.update_message(replace(answer, text=text[:end]))
+        view.flush()
+        assert_is_as_painted_at_once(view, text[:end])
+
+
+def test_a_view_that_is_scrolled_looks_as_if_it_had_been_painted_at_once(view: ConversationView, qtbot: Any) -> None:
+    view.set_messages(thread(12))
+    picture(view)
+    bar = view.verticalScrollBar()
+    for step in (-400, -24, -7, -24, 24, 300, -24):
+        bar.setValue(bar.value() + step)
+        assert_is_as_painted_at_once(view, step)
+    button = view.findChild(IconButton)
+    assert view.is_jump_shown
+    assert button.isHidden(), "it would have everything painted anew at every step"
+    qtbot.waitUntil(button.isVisible)
+    assert_is_as_painted_at_once(view, "at rest")
 
 
 def test_a_thousand_messages_open_with_few_widgets(view: ConversationView, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,6 +72,46 @@ def test_a_block_written_again_is_as_if_it_had_been_written_at_once(first: str, 
         assert contents(written(before, after)) == contents(written(after))
 
 
+QUOTED_TABLE = "> | a | b |\n> |---|---|\n> | 1 | 2 |"
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(MARKDOWN, st.lists(MARKDOWN | st.just(QUOTED_TABLE), min_size=1, max_size=4), MARKDOWN)
+def test_an_open_block_behind_settled_ones_is_as_if_it_had_been_written_once(
+    settled: str, forms: list[str], last: str
+) -> None:
+    changed, straight, without = (DocumentWriter(QTextDocument()) for _ in range(3))
+    for writer in (changed, straight, without):
+        writer.write(parsed(settled))
+    for form in forms:
+        changed.rewrite(parsed(form))
+    changed.write(parsed(forms[-1]))
+    straight.write(parsed(forms[-1]))
+    assert contents(changed.document) == contents(straight.document)
+    changed.rewrite(parsed(last))
+    straight.rewrite(parsed(last))
+    assert contents(changed.document) == contents(straight.document)
+    for form in forms:
+        without.rewrite(parsed(form))
+    without.drop_open()
+    once = DocumentWriter(QTextDocument())
+    once.write(parsed(settled))
+    assert contents(without.document) == contents(once.document)
+    assert without.document.rootFrame().childFrames() == []
+
+
+def test_settling_a_block_as_it_was_touches_nothing() -> None:
+    document = QTextDocument()
+    writer = DocumentWriter(document)
+    writer.write(parsed("One."))
+    writer.rewrite(parsed("Two *three*."))
+    changes: list[int] = []
+    document.documentLayout()
+    document.contentsChange.connect(lambda at, _removed, _added: changes.append(at))
+    assert writer.write(parsed("Two *three*.")) > document.characterCount() - 1
+    assert changes == []
+
+
 def changes_of(first: str, second: str) -> tuple[list[tuple[int, int, int]], int]:
     """Where a document was changed, as (position, removed, added), and what the writer says of it."""
     document = QTextDocument()

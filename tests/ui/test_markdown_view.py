@@ -75,6 +75,24 @@ def test_only_the_open_block_is_rendered_again(qtbot: Any) -> None:
     assert view.n_renders - before <= 50
 
 
+def test_paragraphs_of_a_growing_answer_share_one_widget(qtbot: Any) -> None:
+    view = MarkdownView()
+    qtbot.addWidget(view)
+    text = "One.\n\nTwo.\n\n- three\n- four\n\nFive"
+    for end in range(1, len(text) + 1):
+        view.set_text(text[:end], is_final=False)
+    assert contents(view) == [("ProseView", "One.\nTwo.\nthree\nfour\nFive")]
+
+
+def test_what_turns_out_to_be_code_leaves_the_prose(qtbot: Any) -> None:
+    view = MarkdownView()
+    qtbot.addWidget(view)
+    view.set_text("So:\n\n``", is_final=False)
+    assert contents(view) == [("ProseView", "So:\n``")]
+    view.set_text("So:\n\n```\nx", is_final=False)
+    assert contents(view) == [("ProseView", "So:"), ("CodeView", "x")]
+
+
 def test_growing_code_keeps_its_widget_and_its_scroll_position(qtbot: Any) -> None:
     view = MarkdownView()
     qtbot.addWidget(view)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
 
@@ -21,6 +21,7 @@ COLUMN_WIDTH = 760
 _MARGIN_X, _MARGIN_TOP, _MARGIN_BOTTOM = 28, 28, 12
 _UPDATE_MS = 24  # about 40 updates a second while an answer streams
 _FOLLOW_SLACK_PX = 32
+_REST_MS = 200  # after a scroll
 _MAX_PASSES = 6
 
 
@@ -64,6 +65,11 @@ class ConversationView(QAbstractScrollArea):
         self._jump = IconButton("arrow-down", self.tr("Jump to latest"), self, size=34, icon_size=17, kind="round")
         self._jump.clicked.connect(self.jump_to_latest)
         self._jump.hide()
+        self._offers_jump = False
+        self._rest = QTimer(self)  # runs while the view is being scrolled
+        self._rest.setSingleShot(True)
+        self._rest.setInterval(_REST_MS)
+        self._rest.timeout.connect(self._show_jump)
         self.verticalScrollBar().setSingleStep(48)
         current_theme().changed.connect(self._restyle)
 
@@ -81,7 +87,7 @@ class ConversationView(QAbstractScrollArea):
     @property
     def is_jump_shown(self) -> bool:
         """Whether the way back to the newest text is offered."""
-        return not self._jump.isHidden()
+        return self._offers_jump
 
     @property
     def follows(self) -> bool:
@@ -151,6 +157,7 @@ class ConversationView(QAbstractScrollArea):
     def jump_to_latest(self) -> None:
         """Go to the end and stay there."""
         self._follows = True
+        self._rest.stop()
         self._relayout(None)
 
     def _apply_updates(self) -> None:
@@ -295,10 +302,15 @@ class ConversationView(QAbstractScrollArea):
                 row.view.set_last(number == len(self._rows) - 1)
 
     def _show_jump(self) -> None:
+        """Offer the way back. While the view is scrolled the button is hidden: what lies below another widget is
+        painted anew at every move, and all else need not be."""
         bar = self.verticalScrollBar()
-        self._jump.setVisible(not self._follows and bar.maximum() - bar.value() > _FOLLOW_SLACK_PX)
-        self._jump.move((self.viewport().width() - self._jump.width()) // 2, self.height() - self._jump.height() - 12)
-        self._jump.raise_()
+        self._offers_jump = not self._follows and bar.maximum() - bar.value() > _FOLLOW_SLACK_PX
+        self._jump.setVisible(self._offers_jump and not self._rest.isActive())
+        if not self._jump.isHidden():
+            left = (self.viewport().width() - self._jump.width()) // 2
+            self._jump.move(left, self.height() - self._jump.height() - 12)
+            self._jump.raise_()
 
     def _restyle(self) -> None:
         for row in self._rows:
@@ -315,6 +327,7 @@ class ConversationView(QAbstractScrollArea):
     def scrollContentsBy(self, _dx: int, _dy: int) -> None:
         if self._is_adjusting:
             return
+        self._rest.start()
         bar = self.verticalScrollBar()
         self._follows = bar.value() >= bar.maximum() - _FOLLOW_SLACK_PX
         self.followed.emit(self._follows)

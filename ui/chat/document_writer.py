@@ -31,38 +31,63 @@ _ALIGNMENTS = {
 
 
 class DocumentWriter:
-    """Fills one document in the theme of the moment: make another one when the theme has changed."""
+    """Fills one document in the theme of the moment: make another one when the theme has changed.
+
+    The last block may be open: :meth:`rewrite` writes it again and again, in place, until :meth:`write` settles it.
+    """
 
     def __init__(self, document: QTextDocument, text_size: float = 15, color: str = "text") -> None:
         """`color` is a token of the theme."""
-        self._document, self._text_size, self._color = document, text_size, color
+        self.document, self._text_size, self._color = document, text_size, color
         document.setDocumentMargin(0)
         document.setDefaultFont(current_theme().font(text_size))
         self._is_empty = True
-        self._last: list[Paragraph] | None = None  # what :meth:`rewrite` has written, if it is all there is
+        self._open_from = 0  # the position at which the open block begins
+        self._open: list[Paragraph] | None = None  # what it is made of; None: it has a table, or there is none
+        self._settled_format = QTextBlockFormat(), QTextCharFormat()  # of the last line of what is settled
         self._char_format: Callable[[TextStyle], QTextCharFormat] = cache(TextStyle.format)
         self._block_format: Callable[..., QTextBlockFormat] = cache(ParagraphStyle.format)
 
-    def write(self, tokens: list[Token]) -> None:
-        """Append one top-level block."""
-        self._last = None
-        self._append(plan_of(tokens, self._text_size, self._color))
+    def write(self, tokens: list[Token]) -> int:
+        """Write one top-level block in place of the open one, or behind what there is, and settle it.
+
+        Returns from which position on the document differs from what it was.
+        """
+        changed_from = self.rewrite(tokens)
+        last = self.document.lastBlock()
+        self._settled_format = last.blockFormat(), last.charFormat()
+        self._open, self._open_from = None, self._next
+        return changed_from
 
     def rewrite(self, tokens: list[Token]) -> int:
-        """Write one top-level block in place of everything there is.
+        """Write one top-level block in place of the open one, or behind what there is, and leave it open.
 
         Returns from which position on the document differs from what it was.
         """
         plan = plan_of(tokens, self._text_size, self._color)
         paragraphs = [item for item in plan if isinstance(item, Paragraph)]
-        if self._last is None or len(paragraphs) != len(plan) or not paragraphs:
-            self.clear()
+        has_table = len(paragraphs) != len(plan)
+        if self._open is None or has_table or not paragraphs:
+            changed_from = self.drop_open()
             self._append(plan)
-            changed_from = 0
         else:
-            changed_from = self._change(self._last, paragraphs)
-        self._last = paragraphs if len(paragraphs) == len(plan) else None
+            changed_from = self._change(self._open, paragraphs)
+        self._open = None if has_table else paragraphs
         return changed_from
+
+    def drop_open(self) -> int:
+        """Take the open block out. Returns from which position on the document differs from what it was."""
+        self._open = None
+        if self._open_from == 0:
+            self.clear()
+        elif self._open_from < self._next:
+            cursor = QTextCursor(self.document)
+            cursor.beginEditBlock()
+            self._cut(cursor, self._open_from - 1)
+            block, char = self._settled_format  # the cut may have changed them
+            self._set_formats(cursor, block, char)
+            cursor.endEditBlock()
+        return max(0, self._open_from - 1)
 
     def write_plain(self, text: str) -> None:
         """Replace everything by text that is shown as it is."""
@@ -72,8 +97,8 @@ class DocumentWriter:
 
     def clear(self) -> None:
         """Empty the document."""
-        self._document.clear()
-        self._is_empty, self._last = True, None
+        self.document.clear()
+        self._is_empty, self._open, self._open_from = True, None, 0
 
     def _append(self, plan: Plan) -> None:
         cursor = self._at_end()
@@ -88,7 +113,8 @@ class DocumentWriter:
 
     def _change(self, old: list[Paragraph], new: list[Paragraph]) -> int:
         """Make paragraphs into others, which often only go on. Returns the first position that is not as it was."""
-        place = position = 0
+        place, position = 0, self._open_from
+        is_first = position == 0
         for before, after in zip(old, new, strict=False):
             if before != after:
                 break
@@ -96,15 +122,17 @@ class DocumentWriter:
             place += 1
         if place == len(old) == len(new):
             return position
-        cursor = QTextCursor(self._document)
+        cursor = QTextCursor(self.document)
         cursor.beginEditBlock()
         if place < min(len(old), len(new)):
             position = self._change_paragraph(cursor, position, old[place], new[place])
-            self._restyle(cursor, new[place].style, is_first=place == 0)
+            self._restyle(cursor, new[place].style, is_first=is_first and place == 0)
             place += 1
         elif place < len(old):
             self._cut(cursor, position - 1)
-            self._restyle(cursor, new[-1].style, is_first=place == 1)  # a cut at its end may have changed it
+            self._restyle(
+                cursor, new[-1].style, is_first=is_first and place == 1
+            )  # a cut at its end may have changed it
         else:
             cursor.setPosition(self._end)
         for paragraph in new[place:]:
@@ -131,10 +159,12 @@ class DocumentWriter:
         return position
 
     def _restyle(self, cursor: QTextCursor, style: ParagraphStyle, *, is_first: bool) -> None:
-        block = self._block_format(style, is_first=is_first)
+        self._set_formats(cursor, self._block_format(style, is_first=is_first), self._char_format(style.text))
+
+    @staticmethod
+    def _set_formats(cursor: QTextCursor, block: QTextBlockFormat, char: QTextCharFormat) -> None:
         if cursor.blockFormat() != block:
             cursor.setBlockFormat(block)
-        char = self._char_format(style.text)
         if cursor.blockCharFormat() != char:
             cursor.setBlockCharFormat(char)
 
@@ -147,10 +177,15 @@ class DocumentWriter:
 
     @property
     def _end(self) -> int:
-        return self._document.characterCount() - 1
+        return self.document.characterCount() - 1
+
+    @property
+    def _next(self) -> int:
+        """Where a block begins that is appended now."""
+        return 0 if self._is_empty else self._end + 1
 
     def _at_end(self) -> QTextCursor:
-        cursor = QTextCursor(self._document)
+        cursor = QTextCursor(self.document)
         cursor.setPosition(self._end)  # moving there would lay everything out
         return cursor
 

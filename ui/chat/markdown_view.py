@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import Enum, auto
+
 from markdown_it.token import Token
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
@@ -16,12 +18,22 @@ from ui.theme import current_theme
 _GAP = 12
 
 
-def _is_code(block: Block) -> bool:
-    return block[0].type in {"fence", "code_block"}
+class _Kind(Enum):
+    """What sort of segment a block needs: prose shares one with the prose before it."""
 
+    PROSE = auto()
+    TABLE = auto()
+    CODE = auto()
 
-def _is_table(block: Block) -> bool:
-    return block[0].type == "table_open"
+    @classmethod
+    def of(cls, block: Block) -> _Kind:
+        match block[0].type:
+            case "fence" | "code_block":
+                return cls.CODE
+            case "table_open":
+                return cls.TABLE
+            case _:
+                return cls.PROSE
 
 
 def _language(token: Token) -> str:
@@ -32,8 +44,8 @@ def _language(token: Token) -> str:
 class MarkdownView(QWidget):
     """``set_text`` may be called with a longer text again and again; finished blocks are not touched.
 
-    Finished prose blocks share one text widget, so that a selection runs across paragraphs. The open block has a
-    segment of its own until it is finished.
+    Prose blocks that follow each other share one text widget, so that a selection runs across paragraphs, and an answer
+    that is still being written needs no other widget for its last paragraph.
     """
 
     def __init__(self, parent: QWidget | None = None, text_size: float = 15, *, color: str = "text") -> None:
@@ -42,7 +54,8 @@ class MarkdownView(QWidget):
         self._text_size, self._color = text_size, color
         self._stream = MarkdownStream()
         self._segments: list[ProseView | CodeView] = []
-        self._open: ProseView | CodeView | None = None
+        self._kinds: list[_Kind] = []  # of the segments
+        self._open: ProseView | CodeView | None = None  # the last segment, while its last block may still change
         self._text = ""
         self._is_final = False
         self.selection = JointSelection(self._text_widgets, self)
@@ -55,7 +68,7 @@ class MarkdownView(QWidget):
     @property
     def segments(self) -> list[ProseView | CodeView]:
         """Everything shown, from top to bottom."""
-        return [*self._segments, self._open] if self._open is not None else list(self._segments)
+        return list(self._segments)
 
     def set_text(self, text: str, *, is_final: bool) -> None:
         """Show ``text``; when it is final, the last block is closed too."""
@@ -67,11 +80,9 @@ class MarkdownView(QWidget):
         self._text, self._is_final = text, is_final
         closed, last = self._stream.update(text)
         for block in closed:
-            self._close(block)
-        if last and is_final:
-            self._close(last)
-        elif last:
-            self._show_open(last)
+            self._write(block, is_final=True)
+        if last:
+            self._write(last, is_final=is_final)
         elif self._open is not None:
             self._drop_open()
         self.updateGeometry()
@@ -84,51 +95,46 @@ class MarkdownView(QWidget):
         self.set_text(text, is_final=is_final)
 
     def _clear(self) -> None:
-        for segment in self.segments:
+        for segment in self._segments:
             segment.hide()
             segment.deleteLater()
-        self._segments, self._open = [], None
+        self._segments, self._kinds, self._open = [], [], None
         self._stream = MarkdownStream()
         self._is_final = False
 
-    def _drop_open(self) -> None:
-        if self._open is not None:
-            self._open.hide()
-            self._open.deleteLater()
-            self._open = None
-
-    def _close(self, block: Block) -> None:
+    def _write(self, block: Block, *, is_final: bool) -> None:
+        """Write a block in place of the open one."""
         self.n_renders += 1
-        if _is_code(block):
-            view = self._open if isinstance(self._open, CodeView) else self._new_code()
-            self._open = None if view is self._open else self._open
-            self._write_code(view, block, is_final=True)
+        kind = _Kind.of(block)
+        if self._open is not None and kind is not self._kinds[-1]:
             self._drop_open()
-            self._segments.append(view)
-        elif _is_table(block):
-            self._drop_open()
-            table = self._new_prose()
-            table.add_block(block)
-            table.setProperty("is_table", True)
-            self._segments.append(table)
+        view = self._open or self._segment_for(kind)
+        if isinstance(view, CodeView):
+            self._write_code(view, block, is_final=is_final)
+        elif is_final:
+            view.add_block(block)
         else:
-            self._drop_open()
-            last = self._segments[-1] if self._segments else None
-            if not isinstance(last, ProseView) or last.property("is_table"):
-                last = self._new_prose()
-                self._segments.append(last)
-            last.add_block(block)
+            view.set_open_block(block)
+        self._open = None if is_final else view
 
-    def _show_open(self, block: Block) -> None:
-        self.n_renders += 1
-        wanted = CodeView if _is_code(block) else ProseView
-        if not isinstance(self._open, wanted):
-            self._drop_open()
-            self._open = self._new_code() if wanted is CodeView else self._new_prose()
-        if isinstance(self._open, CodeView):
-            self._write_code(self._open, block, is_final=False)
-        elif isinstance(self._open, ProseView):
-            self._open.set_block(block)
+    def _segment_for(self, kind: _Kind) -> ProseView | CodeView:
+        """Where the next block of this kind is written."""
+        if kind is _Kind.PROSE and self._kinds and self._kinds[-1] is kind:
+            return self._segments[-1]
+        view = self._new_code() if kind is _Kind.CODE else self._new_prose()
+        self._segments.append(view)
+        self._kinds.append(kind)
+        return view
+
+    def _drop_open(self) -> None:
+        view, self._open = self._open, None
+        if isinstance(view, ProseView):
+            view.drop_open_block()
+        if view is not None and (isinstance(view, CodeView) or view.is_empty()):
+            self._segments.pop()
+            self._kinds.pop()
+            view.hide()
+            view.deleteLater()
 
     def _write_code(self, view: CodeView, block: Block, *, is_final: bool) -> None:
         view.set_language(_language(block[0]))
@@ -157,7 +163,7 @@ class MarkdownView(QWidget):
     def _lay_out(self, width: int, *, move: bool) -> int:
         y = 0
         gap = 0
-        for segment in self.segments:
+        for segment in self._segments:
             y += gap
             height = segment.height_for(width)
             if move:
@@ -171,7 +177,7 @@ class MarkdownView(QWidget):
         self.place(self.width())
 
     def _text_widgets(self) -> list[StaticTextEdit]:
-        return [segment if isinstance(segment, ProseView) else segment.text_widget for segment in self.segments]
+        return [segment if isinstance(segment, ProseView) else segment.text_widget for segment in self._segments]
 
     def selected_text(self) -> str:
         """What the user has selected, if anything."""

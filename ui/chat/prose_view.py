@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 
 from markdown_it.token import Token
-from PySide6.QtCore import QMimeData, QPoint, QPointF, QRectF, QSize, Qt, QUrl, Signal
+from PySide6.QtCore import QMimeData, QPoint, QPointF, QRect, QRectF, QSize, Qt, QUrl, Signal
 from PySide6.QtGui import (
     QContextMenuEvent,
     QDesktopServices,
@@ -105,7 +106,7 @@ class StaticTextEdit(QTextEdit):
 
 
 class ProseView(StaticTextEdit):
-    """Blocks are appended with :meth:`add_block`; what was appended is never written again."""
+    """Blocks are appended with :meth:`add_block` and never written again; the last one may still be open."""
 
     def __init__(
         self, parent: QWidget | None = None, text_size: float = 15, *, color: str = "text", ground: str = ""
@@ -123,16 +124,26 @@ class ProseView(StaticTextEdit):
         self.viewport().setMouseTracking(True)
 
     def add_block(self, block: list[Token]) -> None:
-        """Write one more top-level block at the end."""
-        self._writer.write(block)
+        """Write one more top-level block at the end, in place of the open one."""
+        self._change(lambda: self._writer.write(block))
 
-    def set_block(self, block: list[Token]) -> None:
-        """Write one block in place of everything there is; only the lines that change are painted anew."""
+    def set_open_block(self, block: list[Token]) -> None:
+        """Write a block that may still change, in place of the one that was open."""
+        self._change(lambda: self._writer.rewrite(block))
+
+    def drop_open_block(self) -> None:
+        """Take the open block away."""
+        self._change(self._writer.drop_open)
+
+    def _change(self, write: Callable[[], int]) -> None:
+        """Change the text from the position on that `write` returns; only the lines that change are painted anew."""
         layout = self.document().documentLayout()
         layout.blockSignals(True)  # it would have everything painted
-        changed_from = min(self._writer.rewrite(block), self.end)
+        changed_from = write()
         self.document().size()  # lays out what was changed
         layout.blockSignals(False)
+        if changed_from > self.end:
+            return
         place = self.document().findBlock(changed_from)
         top = layout.blockBoundingRect(place).top()
         line = place.layout().lineForTextPosition(changed_from - place.position())
@@ -172,13 +183,15 @@ class ProseView(StaticTextEdit):
         return round(max(metrics.horizontalAdvance(line[:_LONG_LINE]) for line in lines) + 2.5)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self.viewport())
-        if self._ground:
-            painter.fillRect(event.rect(), current_theme().color(self._ground))
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        self._paint_marks(painter, event.rect().top(), event.rect().bottom())
-        painter.end()
-        super().paintEvent(event)
+        rects: Iterable[QRect] = event.region()  # type: ignore[assignment]
+        for rect in rects:  # one after the other: all the lines from the first to the last are many more
+            painter = QPainter(self.viewport())
+            if self._ground:
+                painter.fillRect(rect, current_theme().color(self._ground))
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            self._paint_marks(painter, rect.top(), rect.bottom())
+            painter.end()
+            super().paintEvent(QPaintEvent(rect))
 
     def _paint_marks(self, painter: QPainter, top: int, bottom: int) -> None:
         document, layout = self.document(), self.document().documentLayout()
