@@ -51,7 +51,7 @@ FAMILIES = (  # those with the longest to compile first, so that the processes e
 
 
 def build(tier_name: str, folder: Path, names: Collection[str], *, whole_families: bool) -> None:
-    """Write `NAME.o` for the kernels `names` of the groups taken from the queue, and an index of them, to `folder`.
+    """Write `NAME.o` for the kernels `names` of the groups taken from the queue, each with its entry `NAME.json` after it.
 
     whole_families: each name stands for all kernels of its family.
     """
@@ -73,14 +73,14 @@ def build(tier_name: str, folder: Path, names: Collection[str], *, whole_familie
         digest = sources_digest(f"engine.kernels.{family}", tier)
         sources |= {name: digest for name in KERNELS if name not in sources}
     wanted = _wanted(names, KERNELS, whole_families)
-    earlier, index = _earlier_builds(folder, tier.name, wanted), {}
+    earlier = _earlier_builds(folder, tier.name, wanted)
     for kernel in _taken_from_queue(_groups(wanted)):
         place = earlier.get((kernel.name, sources[kernel.name]))
         entry, code = _compiled_before(kernel.name, *place) if place else _compile(kernel)
         (folder / f"{kernel.name}.o").write_bytes(code)
-        index[kernel.name] = {**entry, "operands": kernel.operands, "sources": sources[kernel.name]}
+        entry |= {"operands": kernel.operands, "sources": sources[kernel.name]}
+        (folder / f"{kernel.name}.json").write_text(json.dumps(entry), encoding="utf-8")
         print(f"built {kernel.name} {len(wanted)}", flush=True)
-    (folder / f"index.{os.getpid()}.json").write_text(json.dumps(index), encoding="utf-8")
 
 
 def _wanted(names: Collection[str], kernels: dict[str, Any], whole_families: bool) -> dict[str, Any]:

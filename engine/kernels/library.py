@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ CACHE_VARIABLE = "COLIBRI_KERNEL_CACHE"
 Progress = Callable[[str, float], None]
 Operands = tuple[tuple[str, str], ...]
 
+_BUILDING = "building-"  # begins the name of a temporary folder; the name of the one to be filled follows
 _QUEUE = bytes(range(256))  # numbers of work for the build processes (see build.py): more than there are groups
 
 _log = logging.getLogger(__name__)
@@ -121,6 +122,7 @@ class KernelLibrary:
             self._roots.append(root)
         root = self._roots[-1]
         with _locked(root / "lock"):
+            _keep_left_behind(root / self._name)
             missing = self._read(names)  # another process may have built them while we waited
             if missing:
                 _build(self.tier, root / self._name, missing, progress, whole_families=whole_families)
@@ -241,12 +243,10 @@ def _build(
 ) -> None:
     """Compile in as many processes as there are cores, into a temporary folder whose files are then moved to `folder`.
 
-    The caller holds the lock of the cache.
+    The caller holds the lock of the cache. What is whole is kept, also when it is cut short.
     """
     n_parts = min(4, os.cpu_count() or 1, 4 if whole_families else len(names))
-    for left_behind in folder.parent.glob("building-*"):
-        shutil.rmtree(left_behind, ignore_errors=True)
-    building = Path(tempfile.mkdtemp(prefix="building-", dir=folder.parent))
+    building = Path(tempfile.mkdtemp(prefix=f"{_BUILDING}{folder.name}-", dir=folder.parent))
     how = "families" if whole_families else "kernels"
     command = [sys.executable, "-m", "engine.kernels.build", tier.name, str(building), how, *sorted(names)]
     errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the processes, below)
@@ -268,12 +268,19 @@ def _build(
             errors.seek(0)
             last_lines = errors.read().decode(errors="replace").strip()[-2000:]
             raise KernelBuildError(f"The kernels could not be compiled for {tier.name}:\n{last_lines}")
-        _take_over(building, folder)
     finally:
         for part in parts:
             part.kill()
             part.wait()
         errors.close()
+        _take_over(building, folder)
+
+
+def _keep_left_behind(folder: Path) -> None:
+    """Take over what builds for this folder had finished when their program was killed; clear away all others'."""
+    for building in folder.parent.glob(f"{_BUILDING}*"):
+        if building.name.startswith(f"{_BUILDING}{folder.name}-"):
+            _take_over(building, folder)
         shutil.rmtree(building, ignore_errors=True)
 
 
@@ -284,12 +291,14 @@ def _take_over(building: Path, folder: Path) -> None:
         index = read_index(folder)
     except (OSError, KernelBuildError):
         index = {}
-    for part_index in building.glob("index.*.json"):
-        index |= json.loads(part_index.read_text(encoding="utf-8"))
-    for code in building.glob("*.o"):
-        code.replace(folder / code.name)
-    (building / "index.json").write_text(json.dumps(index), encoding="utf-8")
-    (building / "index.json").replace(folder / "index.json")
+    for entry in building.glob("*.json"):
+        with suppress(OSError, ValueError):  # cut short while it was written
+            facts = json.loads(entry.read_bytes())
+            (building / f"{entry.stem}.o").replace(folder / f"{entry.stem}.o")
+            index[entry.stem] = facts
+    (building / "index").write_text(json.dumps(index), encoding="utf-8")
+    (building / "index").replace(folder / "index.json")
+    shutil.rmtree(building, ignore_errors=True)
 
 
 def _report(parts: list[subprocess.Popen[str]], progress: Progress | None) -> None:

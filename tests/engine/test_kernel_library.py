@@ -69,7 +69,7 @@ def builds(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list
         building.mkdir()
         for name in names:
             shutil.copy(built / f"{name}.o", building)
-        (building / "index.0.json").write_text(json.dumps({name: index[name] for name in names}), encoding="utf-8")
+            (building / f"{name}.json").write_text(json.dumps(index[name]), encoding="utf-8")
         library._take_over(building, folder)
 
     monkeypatch.setattr(library, "_build", build)
@@ -108,6 +108,47 @@ def test_only_what_is_needed_and_not_there_is_built(tier: Tier, builds: list[Bui
 def test_a_kernel_that_nobody_required_is_built_with_its_family(tier: Tier, builds: list[Build]) -> None:
     assert works(KernelLibrary(tier))
     assert [(build.names, build.whole_families) for build in builds] == [({"add"}, True)]
+
+
+def test_a_cancelled_build_keeps_what_was_finished(
+    tier: Tier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+    told: list[str] = []
+
+    def cancel(name: str, fraction: float) -> None:
+        if fraction:
+            told.append(name)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        KernelLibrary(tier).require(SOME, cancel)
+    kept = library.read_index(tmp_path / library._folder_name(tier)).keys()
+    assert kept >= set(told)
+    assert not list(tmp_path.glob("building-*"))
+
+    later: list[str] = []
+    kernels = KernelLibrary(tier)
+    kernels.require(SOME, lambda name, fraction: later.append(name) if fraction else None)
+    assert set(later) == set(SOME) - kept
+    assert works(kernels)
+
+
+def test_what_a_killed_program_had_finished_is_kept(tier: Tier, built: Path, builds: list[Build]) -> None:
+    root, entries = library.cache_root(), library.read_index(built)
+    left, foreign = root / f"building-{library._folder_name(tier)}-1", root / "building-another-1"
+    for folder in (left, foreign):
+        folder.mkdir(parents=True)
+    for name in ("add", "rms_norm"):
+        shutil.copy(built / f"{name}.o", left)
+    (left / "add.json").write_text(json.dumps(entries["add"]), encoding="utf-8")
+    (left / "rms_norm.json").write_text(json.dumps(entries["rms_norm"])[:40], encoding="utf-8")
+    (left / "walk.json").write_text(json.dumps(entries["walk"]), encoding="utf-8")  # and no object
+
+    assert works(opened(tier))
+
+    assert [build.names for build in builds] == [{"rms_norm", "walk"}]
+    assert not list(root.glob("building-*"))
 
 
 def flip_last_byte(path: Path) -> None:
