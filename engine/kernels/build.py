@@ -51,7 +51,7 @@ FAMILIES = (  # those with the longest to compile first, so that the processes e
 
 
 def build(tier_name: str, folder: Path, names: Collection[str], *, whole_families: bool) -> None:
-    """Write `NAME.o` for the kernels `names` of the groups taken from the queue, each with its entry `NAME.json` after it.
+    """Write `NAME.o`, and after it its entry `NAME.json`, for the kernels `names` of the groups taken from the queue.
 
     whole_families: each name stands for all kernels of its family.
     """

@@ -110,9 +110,7 @@ def test_a_kernel_that_nobody_required_is_built_with_its_family(tier: Tier, buil
     assert [(build.names, build.whole_families) for build in builds] == [({"add"}, True)]
 
 
-def test_a_cancelled_build_keeps_what_was_finished(
-    tier: Tier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cancelled_build_keeps_what_was_finished(tier: Tier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
     told: list[str] = []
 
