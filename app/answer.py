@@ -113,8 +113,8 @@ class Answer:
         texts: list[str] = []
         thoughts: list[str] = []
         n_text_tokens = n_thought_tokens = 0
-        for at_s, delta in batch:
-            self._meter.take(delta, at_s)
+        self._meter.take(batch)
+        for _, delta in batch:
             self._follow(delta)
             if delta.kind == "prompt":
                 self._on_prompt(self._id, delta.n_prefilled, delta.n_prompt_tokens, delta.n_reused)
@@ -173,23 +173,32 @@ class Meter:
         self.figures: dict[str, Any] = {}
         self._started_s = time.perf_counter()
         self._first_s: float | None = None
+        self._last_s = 0.0
         self._n_tokens = 0
         self._thought_from_s: float | None = None
+        self._thought_to_s = 0.0
 
-    def take(self, delta: Delta, now_s: float) -> None:
-        """Count a delta that came at `now_s`, on the clock of time.perf_counter."""
-        self.figures["prompt_tokens"] = delta.n_prompt_tokens
-        self.figures["reused_tokens"] = delta.n_reused
-        if delta.token_id is not None:
-            self._n_tokens += 1
-            if self._first_s is None:
-                self._first_s = now_s
-                self.figures["ttft_ms"] = round((now_s - self._started_s) * 1e3, 3)
-            elif now_s > self._first_s:
-                self.figures["tokens_per_second"] = round((self._n_tokens - 1) / (now_s - self._first_s), 2)
+    def take(self, batch: Sequence[tuple[float, Delta]]) -> None:
+        """Count the deltas of a moment, at least one, each with when it came, on the clock of time.perf_counter."""
+        last_s = self._last_s
+        for at_s, delta in batch:
+            if delta.token_id is not None:
+                self._n_tokens += 1
+                last_s = at_s
+                if self._first_s is None:
+                    self._first_s = at_s
+                    self.figures["ttft_ms"] = round((at_s - self._started_s) * 1e3, 3)
+            if delta.kind == "reasoning":
+                self._thought_from_s = at_s if self._thought_from_s is None else self._thought_from_s
+                self._thought_to_s = at_s
+        self._last_s = last_s
+        newest = batch[-1][1]
+        self.figures["prompt_tokens"] = newest.n_prompt_tokens
+        self.figures["reused_tokens"] = newest.n_reused
         self.figures["completion_tokens"] = self._n_tokens
-        if delta.kind == "reasoning":
-            self._thought_from_s = now_s if self._thought_from_s is None else self._thought_from_s
-            self.figures["thinking_ms"] = round((now_s - self._thought_from_s) * 1e3, 3)
-        if delta.finish_reason is not None:
-            self.figures["finish_reason"] = delta.finish_reason
+        if self._first_s is not None and last_s > self._first_s:
+            self.figures["tokens_per_second"] = round((self._n_tokens - 1) / (last_s - self._first_s), 2)
+        if self._thought_from_s is not None:
+            self.figures["thinking_ms"] = round((self._thought_to_s - self._thought_from_s) * 1e3, 3)
+        if newest.finish_reason is not None:
+            self.figures["finish_reason"] = newest.finish_reason

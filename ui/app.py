@@ -28,7 +28,7 @@ from ui.collector import MainThreadCollector
 from ui.crash_report import CrashReport
 from ui.main_window import MainWindow, Services
 from ui.resources import resource_path
-from ui.stall_watch import StallWatch
+from ui.stall_watch import BEAT_MS, SELDOM_MS, StallWatch
 from ui.start_clock import process_age_ms
 from ui.theme import current_theme
 from ui.theme.theme import BASE_FONT_SIZE_PX
@@ -87,8 +87,9 @@ async def _run(app: QApplication, settings: SettingsFile, report: CrashReport, m
     window.show()
     await first_paint.wait()
     _note("window shown", process_age_ms())
-    watch = StallWatch(_print_stall if _wants_timings() else None, app)
-    if _wants_timings():
+    timed = _wants_timings()
+    watch = StallWatch(_print_stall if timed else None, app, beat_ms=BEAT_MS if timed else SELDOM_MS)
+    if timed:
         watch.trace()
     ready_from_s = time.perf_counter()
     window.loader.ready.connect(lambda: _note("model ready", (time.perf_counter() - ready_from_s) * 1000))

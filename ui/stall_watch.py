@@ -14,7 +14,8 @@ from PySide6.QtCore import QObject, Qt, QTimer
 log = logging.getLogger(__name__)
 
 STALL_MS = 50.0
-_BEAT_MS = 10
+BEAT_MS = 10
+SELDOM_MS = 40  # a beat takes some 0.1 ms of a core on which an engine's worker computes
 _LOOK_EVERY_S = 0.02
 _DEEPEST = 12
 
@@ -30,14 +31,23 @@ def _stack_of(thread: int) -> list[traceback.FrameSummary]:
 
 
 class StallWatch(QObject):
-    """Beats every 10 ms; a beat that comes more than 50 ms late is a stall.
+    """Beats every `beat_ms`; a beat that comes more than 50 ms late is a stall.
+
+    A stall that begins between two beats is taken for that much shorter.
 
     With each stall goes how much processor time this thread used in it: a stall with little of it was not our
     code, but a lock or a busy machine.
     """
 
-    def __init__(self, on_stall: Callable[[float, float], object] | None = None, parent: QObject | None = None) -> None:
+    def __init__(
+        self,
+        on_stall: Callable[[float, float], object] | None = None,
+        parent: QObject | None = None,
+        *,
+        beat_ms: int = BEAT_MS,
+    ) -> None:
         super().__init__(parent)
+        self._beat_ms = beat_ms
         self._on_stall = on_stall
         self.worst_ms = 0.0
         self.n_stalls = 0
@@ -46,7 +56,7 @@ class StallWatch(QObject):
         self._last_cpu_s = time.thread_time()
         self._timer = QTimer(self)
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
-        self._timer.setInterval(_BEAT_MS)
+        self._timer.setInterval(beat_ms)
         self._timer.timeout.connect(self._beat)
         self._timer.start()
 
@@ -58,7 +68,7 @@ class StallWatch(QObject):
             traced_s = 0.0
             while not self._is_stopped.wait(_LOOK_EVERY_S):
                 last_s = self._last_s
-                if last_s != traced_s and (time.perf_counter() - last_s) * 1000 > STALL_MS + _BEAT_MS:
+                if last_s != traced_s and (time.perf_counter() - last_s) * 1000 > STALL_MS + self._beat_ms:
                     traced_s = last_s
                     log.warning("stalled at:\n%s", "".join(traceback.format_list(_stack_of(main))))
 
@@ -71,7 +81,7 @@ class StallWatch(QObject):
 
     def _beat(self) -> None:
         now_s, cpu_s = time.perf_counter(), time.thread_time()
-        late_ms = (now_s - self._last_s) * 1000 - _BEAT_MS
+        late_ms = (now_s - self._last_s) * 1000 - self._beat_ms
         used_ms = (cpu_s - self._last_cpu_s) * 1000
         self._last_s, self._last_cpu_s = now_s, cpu_s
         self.worst_ms = max(self.worst_ms, late_ms)

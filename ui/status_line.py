@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, QSize, Qt
+import re
+
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
@@ -10,6 +12,8 @@ from ui import format as fmt
 from ui.theme import current_theme
 from ui.widgets.elided_label import ElidedLabel
 from ui.widgets.meter import Meter
+
+_DIGIT = re.compile("[0-9]")
 
 
 class StateDot(QWidget):
@@ -39,6 +43,39 @@ class StateDot(QWidget):
         painter.drawEllipse(QRectF((self.width() - size) / 2, (self.height() - size) / 2 + 0.5, size, size))
 
 
+class FigureLabel(QLabel):
+    """A figure that changes several times a second: nothing is laid out anew while its room is enough.
+
+    Every change of another label's text would have the whole window laid out, all docks with it.
+    """
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.setFixedWidth(0)
+
+    def setText(self, text: str) -> None:
+        """Room grows with the text, and is given back when there is none."""
+        if text != self.text():
+            self._make_room(text)
+            super().setText(text)
+
+    def clear(self) -> None:
+        self.setText("")
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self.setFixedWidth(0)
+            self._make_room(self.text())
+
+    def _make_room(self, text: str) -> None:
+        metrics = self.fontMetrics()
+        size = QSize(metrics.horizontalAdvance(_DIGIT.sub("0", text)) + 2, metrics.height()) if text else QSize(0, 0)
+        if not text or size.width() > self.minimumWidth() or size.height() != self.minimumHeight():
+            self.setFixedSize(size.expandedTo(QSize(self.minimumWidth(), 0)) if text else size)
+
+
 class StatusLine(QWidget):
     """Shows what it is told; figures that are not known take no room."""
 
@@ -48,10 +85,10 @@ class StatusLine(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._dot = StateDot(self)
         self._state = ElidedLabel(self)
-        self._rate = QLabel(self)
-        self._ttft = QLabel(self)
+        self._rate = FigureLabel(self)
+        self._ttft = FigureLabel(self)
         self._meter = Meter(self)
-        self._context = QLabel(self)
+        self._context = FigureLabel(self)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(14, 5, 14, 5)
         layout.setSpacing(8)

@@ -45,7 +45,7 @@ from ui.app import SWITCH_INTERVAL_S
 from ui.chat.drafts import Drafts
 from ui.collector import MainThreadCollector
 from ui.main_window import MainWindow, Services
-from ui.stall_watch import StallWatch
+from ui.stall_watch import SELDOM_MS, StallWatch
 from ui.theme import current_theme
 
 QUESTION = "Tell me all about hummingbirds: how they fly, what they eat, and where they live."
@@ -116,7 +116,7 @@ class Bench:
         self.window.resize(WIDTH, HEIGHT)
         self.window.show()
         self.keys = arguments.only or list(self.window.docks.docks)
-        self._watch, self._collector = StallWatch(), MainThreadCollector()
+        self._watch, self._collector = StallWatch(beat_ms=SELDOM_MS), MainThreadCollector()
 
     async def load(self, model: Path) -> None:
         await self.service.load(model, self.config)

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
+from PySide6.QtCore import QEvent
 from PySide6.QtGui import QTextCursor, QTextDocument
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 
 from tests.support.waiting import still_patient
 from ui import format as fmt
@@ -26,7 +27,7 @@ from ui.models.load_notice import LoadNotice
 from ui.models.model_picker import ModelPicker, ShownModel
 from ui.stall_watch import StallWatch
 from ui.start_clock import process_age_ms
-from ui.status_line import StatusLine
+from ui.status_line import FigureLabel, StatusLine
 from ui.widgets.throttle import Throttle
 from ui.widgets.toast import Toast
 
@@ -258,6 +259,34 @@ def test_the_status_line_counts_the_context(qtbot: Any, n_used: int, n_total: in
     status.set_rate(38.2)
     status.set_ttft(212)
     assert status.text.startswith("38.2 tok/s  First token 212 ms")
+
+
+def test_figures_that_change_have_nothing_laid_out_anew(qtbot: Any) -> None:
+    class Line(StatusLine):
+        n_layouts = 0
+
+        def event(self, event: QEvent) -> bool:
+            self.n_layouts += event.type() == QEvent.Type.LayoutRequest
+            return super().event(event)
+
+    status = Line()
+    qtbot.addWidget(status)
+    with qtbot.waitExposed(status):
+        status.show()
+    for rate, used in zip(range(200, 240), range(1000, 1400, 10), strict=True):
+        status.set_rate(float(rate))
+        status.set_context(used, 4096)
+        QApplication.processEvents()
+        if rate < 205:  # the first ones take their room
+            status.n_layouts = 0
+    assert status.n_layouts == 0
+    status.set_context(100_000, 131_072)
+    QApplication.processEvents()
+    assert status.n_layouts > 0
+    for label in status.findChildren(FigureLabel):
+        assert label.width() >= label.fontMetrics().horizontalAdvance(label.text())
+    status.clear_figures()
+    assert status.findChildren(FigureLabel)[0].width() == 0
 
 
 def test_a_traced_stall_keeps_nothing_of_the_function_that_stalled(
