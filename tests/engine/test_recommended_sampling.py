@@ -54,6 +54,16 @@ def test_a_small_model_of_nobody_is_kept_from_improbable_tokens() -> None:
     assert found is not None and found.source is Source.SIZE and found.values["temperature"] == 0.2
 
 
+def test_a_small_model_is_kept_from_loops_where_its_publisher_says_nothing_of_them() -> None:
+    small = recommended_sampling({"general.name": "SmolLM2 135M"}, 135_000_000)
+    large = recommended_sampling({"general.name": "SmolLM2 1.7B"}, 1_700_000_000)
+    assert small is not None and large is not None
+    assert small == RecommendedSampling({**large.values, "repetition_penalty": 1.1}, Source.SIZE)
+
+    advised = recommended_sampling({"general.name": "LFM2 350M"}, 350_000_000)
+    assert advised is not None and advised.source is Source.FAMILY and advised.values["repetition_penalty"] == 1.05
+
+
 @given(
     st.dictionaries(
         st.sampled_from([f"general.sampling.{key}" for key in ("temp", "top_k", "top_p", "min_p", "penalty_repeat")]),

@@ -276,7 +276,7 @@ def test_the_settings_show_what_is_recommended_until_the_user_chooses(
     qtbot.addWidget(dialog)
     assert (dialog.temperature.value(), dialog.top_p.value(), dialog.top_k.value()) == (0.2, 0.9, 40)
     texts = " ".join(label.text() for label in dialog.findChildren(QLabel))
-    assert "The publisher of SmolLM2 recommends temperature 0.2, top p 0.9." in texts
+    assert "does best with temperature 0.2, top p 0.9, repetition penalty 1.1." in texts
     assert not dialog.recommended.isEnabled()
     dialog.temperature.setValue(1.1)
     assert services.settings.settings.sampling.temperature == 1.1 and dialog.recommended.isEnabled()
