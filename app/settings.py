@@ -64,7 +64,7 @@ class Settings:
 
     theme: str = "system"  # "system", "light", "dark"
     language: str = "system"  # "system", or a language's code
-    font_size: int = 0  # in logical pixels; 0: the theme's own
+    font_size: int = 0  # in logical pixels; 0: the theme's own, or the desktop's where that is larger
     default_model: str = ""  # the model opened at every start; "": the last one
     model_path: str = ""  # the model opened last; "": the starter model
     model_folders: tuple[str, ...] = ()

@@ -31,7 +31,7 @@ from ui.resources import resource_path
 from ui.stall_watch import BEAT_MS, SELDOM_MS, StallWatch
 from ui.start_clock import process_age_ms
 from ui.theme import current_theme
-from ui.theme.theme import BASE_FONT_SIZE_PX
+from ui.theme.theme import usual_font_size_px
 from ui.translation import install_translation
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     settings = SettingsFile(paths.settings_file())
     install_translation(app, settings.settings.language)
     theme = current_theme()
-    theme.set_font_size(settings.settings.font_size or BASE_FONT_SIZE_PX)
+    theme.set_font_size(settings.settings.font_size or usual_font_size_px())
     theme.set_mode(settings.settings.theme)  # type: ignore[arg-type]
     theme.apply()
     app.setWindowIcon(QIcon(str(resource_path("icons", "colibri-app.svg"))))

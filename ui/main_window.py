@@ -36,7 +36,7 @@ from ui.navigation import CHAT, Navigation, Pages
 from ui.settings.settings_dialog import SettingsDialog
 from ui.status_line import StatusLine
 from ui.theme import current_theme
-from ui.theme.theme import BASE_FONT_SIZE_PX
+from ui.theme.theme import usual_font_size_px
 from ui.widgets.file_dialogs import ask_file, ask_folder
 from ui.widgets.toast import Toast
 
@@ -346,14 +346,14 @@ class MainWindow(QMainWindow):
     def _on_settings(self, settings: Settings) -> None:
         theme = current_theme()
         theme.set_mode(settings.theme)  # type: ignore[arg-type]
-        theme.set_font_size(settings.font_size or BASE_FONT_SIZE_PX)
+        theme.set_font_size(settings.font_size or usual_font_size_px())
         self.actions_.show_settings(settings)
 
     def change_font_size(self, step: int) -> None:
         """Make the text larger or smaller; 0 puts it back to normal."""
-        size = current_theme().font_size_px + step if step else BASE_FONT_SIZE_PX
+        size = current_theme().font_size_px + step if step else usual_font_size_px()
         current_theme().set_font_size(size)
-        self.services.settings.change(font_size=current_theme().font_size_px)
+        self.services.settings.change(font_size=current_theme().font_size_px if step else 0)
 
     def show_settings(self) -> None:
         model = self.services.engine.info

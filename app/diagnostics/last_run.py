@@ -67,7 +67,7 @@ class LastRun:
             weight_bytes_per_s=float(tokens.weight_bytes.sum()) / max(run_us, 1.0) * 1e6,
             loads=float(tokens.expert_loads.mean()),
             evictions=float(tokens.expert_evictions.mean()),
-            kv_tokens=int(tokens.kv_tokens[-1]),
+            kv_tokens=_newest_positions(tokens),
             attention_growth=_attention_growth(tokens),
             prompt_tokens=prompt_tokens,
             prompt_s=prompt_s,
@@ -91,12 +91,21 @@ def _newest_answer(steps: Steps) -> tuple[int, float, float]:
     )
 
 
+def _newest_positions(tokens: Steps) -> int:
+    """In use when the newest token was computed that did not end its answer: the end gives all of them back."""
+    in_use = tokens.kv_tokens[tokens.kv_tokens > 0]
+    return int(in_use[-1]) if len(in_use) else 0
+
+
 def _attention_growth(tokens: Steps) -> float | None:
     """From a line through attention's time over the positions in use, fitted to the tokens by least squares."""
     import numpy as np  # noqa: PLC0415
 
     from engine.steps import BANDS  # noqa: PLC0415
 
+    tokens = tokens.chosen(tokens.kv_tokens > 0)
+    if len(tokens) < LEAST_TOKENS:
+        return None
     positions = tokens.kv_tokens.astype(float)
     if positions.max() < _LEAST_GROWTH * max(positions.min(), 1.0):
         return None

@@ -73,9 +73,10 @@ def cores(inspection: Inspection) -> Finding:
     if not found.online:
         return unavailable("cores", _GROUP, title, text("SystemCheck", "the system does not list its CPUs"), why)
     n_cores = found.n_usable_cores
-    parts: list[Message] = [
-        text("SystemCheck", "{cores} physical cores for {cpus} CPUs").format(cores=n_cores, cpus=len(found.online))
-    ]
+    counted = text("SystemCheck", "{cores} physical cores for {cpus} CPUs")
+    if n_cores == 1:
+        counted = text("SystemCheck", "one physical core for {cpus} CPUs")
+    parts: list[Message] = [counted.format(cores=n_cores, cpus=len(found.online))]
     if found.efficiency:
         hybrid = text("SystemCheck", "fast cores on CPUs {fast}, small ones on {small}")
         parts.append(hybrid.format(fast=cpu_list_text(found.performance), small=cpu_list_text(found.efficiency)))

@@ -735,5 +735,9 @@
             <source>About {share:.0f} % of all reads cross the link between the {n} nodes. Spread the memory evenly, or keep a model that fits into one node there, with its cores.</source>
             <translation>约 {share:.0f} % 的读取要经过 {n} 个节点之间的链路。请把内存均匀分布到各节点，或让能放入一个节点的模型只用该节点及其核心。</translation>
         </message>
+        <message>
+            <source>one physical core for {cpus} CPUs</source>
+            <translation>一个物理核心，{cpus} 个 CPU</translation>
+        </message>
     </context>
 </TS>

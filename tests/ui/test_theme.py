@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtGui import QColor
+from PySide6.QtGui import QColor, QFont, QFontDatabase
 
 from ui.resources import resource_path
 from ui.theme import themed_pixmap
+from ui.theme.theme import usual_font_size_px
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("light", "dark")
@@ -109,3 +110,11 @@ def test_every_icon_draws_something(path: Path, qapp: Any) -> None:
     drawn = sum(image.pixelColor(x, y).alpha() > 0 for x in range(48) for y in range(48))
     assert image.width() == 48
     assert drawn > 40
+
+
+def test_the_text_is_as_large_as_the_desktop_s_where_that_is_larger(monkeypatch: pytest.MonkeyPatch) -> None:
+    for system_px, expected_px in ((9, 14), (21, 21), (60, 24)):
+        font = QFont()
+        font.setPixelSize(system_px)
+        monkeypatch.setattr(QFontDatabase, "systemFont", lambda _kind, font=font: font)
+        assert usual_font_size_px() == expected_px

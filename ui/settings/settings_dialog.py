@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 
 from app.settings import SamplingSettings, SettingsFile
 from ui.settings.recommendation import recommendation
-from ui.theme.theme import BASE_FONT_SIZE_PX, MAX_FONT_SIZE_PX, MIN_FONT_SIZE_PX
+from ui.theme.theme import MAX_FONT_SIZE_PX, MIN_FONT_SIZE_PX, usual_font_size_px
 from ui.translation import LANGUAGES
 from ui.widgets.combo_box import ComboBox
 from ui.widgets.file_dialogs import ask_folder
@@ -119,7 +119,7 @@ class SettingsDialog(QDialog):
         ]
         self.theme = self._choice(themes, settings.theme, lambda value: self._settings.change(theme=value))
         self._row(form, self.tr("Theme"), self.theme)
-        size = settings.font_size or BASE_FONT_SIZE_PX
+        size = settings.font_size or usual_font_size_px()
         self.font_size = IntegerField(MIN_FONT_SIZE_PX, MAX_FONT_SIZE_PX, size, self)
         self.font_size.setSuffix(" px")
         self.font_size.valueChanged.connect(lambda value: self._settings.change(font_size=value))

@@ -8,7 +8,7 @@ import re
 from typing import Literal
 
 from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QGuiApplication, QPalette
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QFontInfo, QGuiApplication, QPalette
 from PySide6.QtWidgets import QApplication
 
 from ui.resources import resource_path
@@ -21,6 +21,12 @@ BASE_FONT_SIZE_PX = 14
 MIN_FONT_SIZE_PX, MAX_FONT_SIZE_PX = 10, 24
 
 _PLACEHOLDER = re.compile(r"@px\((\d+)\)|@([a-z_0-9]+)")
+
+
+def usual_font_size_px() -> int:
+    """The height of normal text for whoever has chosen none: ours, or the desktop's where that is larger."""
+    system_px = QFontInfo(QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont)).pixelSize()
+    return max(BASE_FONT_SIZE_PX, min(MAX_FONT_SIZE_PX, system_px))
 
 
 class Theme(QObject):

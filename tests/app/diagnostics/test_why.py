@@ -158,6 +158,19 @@ def test_wide_weights_at_the_memorys_limit_gain_the_bytes_that_fewer_bits_save(t
     assert why(looked, run, MODEL)[0].id == "nothing"
 
 
+def test_the_step_that_ends_an_answer_and_gives_its_positions_back_does_not_count_as_a_short_conversation(
+    tmp_path: Path,
+) -> None:
+    looked = machine(QUIET, tmp_path)
+    run = full(looked, kv_start=4000, kv_per_token=40, us_per_position=2.0, shares=shares(attention=0.0))
+    steps = run.steps()
+    steps.kv_tokens[-1] = 0
+    ended, going_on = LastRun.of(steps), LastRun.of(run.steps())
+    assert ended is not None and going_on is not None and going_on.attention_growth is not None
+    assert ended.kv_tokens == 4000 + 40 * 63
+    assert ended.attention_growth == pytest.approx(going_on.attention_growth, rel=0.01)
+
+
 def test_the_length_of_a_conversation_costs_what_attention_grew_by(tmp_path: Path) -> None:
     looked = machine(QUIET, tmp_path)
     run = full(looked, kv_start=4000, kv_per_token=40, us_per_position=2.0, shares=shares(attention=0.0))
