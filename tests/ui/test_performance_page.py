@@ -134,3 +134,14 @@ def test_a_figure_that_is_mostly_zero_has_no_share_of_change(page: PerformancePa
     changes = [page.table.item(row, 3).text() for row in range(page.table.rowCount())]
     assert "—" in changes  # experts that are read at some tokens only: their median is 0
     assert max(len(change) for change in changes) < 40
+
+
+def test_a_comparison_shows_its_figures_whole_and_leaves_no_room_unused(page: PerformancePage, qtbot: Any) -> None:
+    choose(page, "1 before", "2 after")
+    header = page.table.horizontalHeader()
+    for width in (1100, 1500):
+        page.resize(width, 700)
+        qtbot.waitUntil(lambda: header.length() >= page.table.viewport().width())
+        for column in range(4):
+            assert header.sectionSize(column) >= page.table.sizeHintForColumn(column)
+    assert page.table.horizontalScrollBar().maximum() == 0

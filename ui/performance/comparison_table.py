@@ -61,6 +61,7 @@ class ComparisonTable(QTableWidget):
         self.horizontalHeader().setHighlightSections(False)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         self._shown: tuple[str, str, list[Difference]] | None = None
         current_theme().changed.connect(self._restyle)

@@ -115,7 +115,7 @@ class PerformancePage(QWidget):
         body.setContentsMargins(16, 8, 16, 16)
         body.setSpacing(16)
         body.addLayout(left, 1)
-        body.addWidget(self.stack, 3)
+        body.addWidget(self.stack, 4)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
