@@ -29,6 +29,7 @@ class Batch:
         sizes: dict[str, tuple[type[np.generic[Any]], int]] = {
             "n_tokens": (np.int64, 1),
             "n_outputs": (np.int64, 1),
+            "n_foreseen": (np.int64, 1),
             "one": (np.int64, 1),
             "clock": (np.int64, 1),
             "tokens": (np.int32, max_tokens),
@@ -46,6 +47,7 @@ class Batch:
         self.n_tokens, self.n_outputs, self.one, self.clock = (
             buffers[name].address for name in ("n_tokens", "n_outputs", "one", "clock")
         )
+        self.n_foreseen = buffers["n_foreseen"].address
         self.tokens, self.positions, self.rope_rows, self.sequences, self.output_rows, self.pages = (
             buffers[name].address for name in ("tokens", "positions", "rope_rows", "sequences", "output_rows", "pages")
         )
@@ -73,6 +75,10 @@ class Batch:
     @property
     def clock_now(self) -> int:
         return self._arrays["clock"][0]
+
+    def foresee(self, is_wanted: bool) -> None:
+        """Whether the run of this batch chooses experts for each layer in advance, too."""
+        self._arrays["n_foreseen"][0] = self.n_tokens_now if is_wanted else 0
 
     def set_states(self, slot: int, old: int, new: int) -> None:
         """Addresses of the recurrent state that the sequence in `slot` comes with, and of the one that it leaves."""

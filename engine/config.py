@@ -11,6 +11,7 @@ from engine.recommended_sampling import RecommendedSampling
 KV_TYPES = ("f16", "f32")
 ACTIVATIONS = ("int12", "float32")
 POLICIES = ("lru", "lfu", "fifo")
+PREFETCH = ("auto", "always", "never")
 ROUTER_PRECISIONS = ("fp32", "bf16", "fp16")
 LEAST_CONTEXT = 32
 _MOST_THREADS = 1024
@@ -29,7 +30,8 @@ class EngineConfig:
     router_precision: "fp32", "bf16" or "fp16": what the routers' matrices are rounded to; None: as in the file.
     tier: instruction-set tier; None: the best that the CPU has.
     expert_cache_bytes, expert_cache_experts: limits of the expert slabs; None: all experts may stay.
-    cache_policy: which expert gives way: "lru", "lfu" or "fifo".
+    cache_policy: which expert gives way: "lru", "lfu" or "fifo". prefetch: whether experts that will probably be needed
+    are loaded ahead where not all are in memory: "always", "never", or "auto": while they come from the disk.
     top_k: experts for each token, instead of the model's own number. logits_rows: most positions of one step that give
     logits; `Engine.evaluate` reads as many at once.
     For calibration: measures_inputs: sum the squares of every matrix's inputs; keeps_inputs:
@@ -48,6 +50,7 @@ class EngineConfig:
     expert_cache_bytes: int | None = None
     expert_cache_experts: int | None = None
     cache_policy: str = "lru"
+    prefetch: str = "auto"
     top_k: int | None = None
     logits_rows: int = 32
     measures_inputs: bool = False
@@ -74,6 +77,7 @@ class EngineConfig:
             ("kv_type", self.kv_type, KV_TYPES),
             ("activations", self.activations, ACTIVATIONS),
             ("cache_policy", self.cache_policy, POLICIES),
+            ("prefetch", self.prefetch, PREFETCH),
             ("router_precision", self.router_precision or ROUTER_PRECISIONS[0], ROUTER_PRECISIONS),
         ):
             if choice not in choices:

@@ -16,7 +16,9 @@ from engine import sampling, team
 from engine.batch import Batch
 from engine.config import EngineConfig, ModelInfo
 from engine.errors import InvalidRequestError
+from engine.experts.foresight import Foresight, ForesightSums
 from engine.experts.store import ExpertStore
+from engine.experts.victims import Victims
 from engine.gguf import GGUFReader
 from engine.hardware.cpu import usable_cores
 from engine.kernels.layout import PAGE
@@ -30,6 +32,7 @@ from engine.models import architecture
 from engine.models.builder import Builder
 from engine.models.hyperparameters import Hyperparameters
 from engine.models.keys import Keys
+from engine.models.mixture import N_FORESIGHT_SUMS
 from engine.models.parts import Setting
 from engine.models.weights import Weights
 from engine.models.workspace import Rows
@@ -71,11 +74,13 @@ def _build(
     n_workers: int,
     library: KernelLibrary,
     memory: Memory,
+    *,
+    foresees: bool = False,
 ) -> _Parts:
     weights = Weights(reader, memory)
     max_outputs = max(config.max_sequences, config.logits_rows)
     batch = Batch(memory, config.max_batch_tokens, config.max_sequences, max_outputs, config.context_length)
-    builder = Builder(Setting(hyper, weights, memory, library, config, batch, n_workers))
+    builder = Builder(Setting(hyper, weights, memory, library, config, batch, n_workers, foresees))
     architecture(keys.architecture)(builder, keys)
     if config.layers is None:
         weights.refuse_unused(hyper.n_layers)
@@ -90,8 +95,8 @@ def _build(
     scratch = memory.allocate("scratch", builder.scratch_bytes * n_workers, "buffers")
     shape = (len(builder.moe_layers), hyper.n_experts)
     counts, last_used = (view(buffer, np.int64, shape) for buffer in (builder.counts, builder.last_used))
-    capacity = _expert_capacity(builder, config)
-    store = ExpertStore(builder.moe_layers, hyper.n_experts, capacity, memory, config.cache_policy, counts, last_used)
+    capacity, victims = _expert_capacity(builder, config), Victims(config.cache_policy, last_used, counts)
+    store = ExpertStore(builder.moe_layers, hyper.n_experts, capacity, memory, victims, reader.require_whole)
     return _Parts(
         builder, batch, store, kv.address, n_pages, page_bytes, states, scratch.address, weights, builder.logits
     )
@@ -105,10 +110,36 @@ def measure_memory(path: Path, config: EngineConfig, library: KernelLibrary) -> 
     with GGUFReader.open(path) as reader:
         keys = Keys(reader.metadata)
         architecture(keys.architecture)
-        hyper, memory = Hyperparameters.read(keys), Memory(measure_only=True)
+        hyper = Hyperparameters.read(keys)
         n_workers = config.threads or usable_cores()
-        _build(reader, hyper, keys, _bounded(config, hyper), n_workers, library, memory)
-        return memory.plan()
+        config = _bounded(config, hyper)
+        return _build_fitting(reader, hyper, keys, config, n_workers, library, measure_only=True)[2].plan()
+
+
+def _build_fitting(
+    reader: GGUFReader,
+    hyper: Hyperparameters,
+    keys: Keys,
+    config: EngineConfig,
+    n_workers: int,
+    library: KernelLibrary,
+    *,
+    measure_only: bool = False,
+) -> tuple[_Parts, EngineConfig, Memory]:
+    """Builds; where not all experts may stay in memory, once more with what that takes."""
+    memory = Memory(measure_only=measure_only)
+    parts = _build(reader, hyper, keys, config, n_workers, library, memory)
+    n_moe_layers, capacity = len(parts.builder.moe_layers), parts.store.capacity
+    if capacity == n_moe_layers * hyper.n_experts:
+        return parts, config, memory
+    if capacity < hyper.n_experts:  # a step must not need more experts of a layer than the cache holds
+        config = replace(config, max_batch_tokens=max(1, min(config.max_batch_tokens, capacity // hyper.top_k)))
+    observes = config.measures_inputs or config.keeps_inputs
+    foresees = config.prefetch != "never" and n_moe_layers > 1 and not observes
+    memory.close()
+    memory = Memory(measure_only=measure_only)
+    parts = _build(reader, hyper, keys, config, n_workers, library, memory, foresees=foresees)
+    return parts, config, memory
 
 
 def _expert_capacity(builder: Builder, config: EngineConfig) -> int:
@@ -137,6 +168,7 @@ class ExpertSums(NamedTuple):
     evictions: int
     bytes_read: int
     disk_ns: int  # loading
+    foresight: ForesightSums
 
 
 class Model:
@@ -165,13 +197,7 @@ class Model:
         architecture(keys.architecture)  # refuse an unknown one before its keys are looked at
         self.hyper = _with_top_k(Hyperparameters.read(keys), config.top_k)
         config, n_workers = _bounded(config, self.hyper), config.threads or usable_cores()
-        parts = _build(self.reader, self.hyper, keys, config, n_workers, library, self.memory)
-        if parts.builder.moe_layers and parts.store.capacity < self.hyper.n_experts:
-            # a step must not need more experts of a layer than the cache holds
-            config = replace(config, max_batch_tokens=max(1, parts.store.capacity // self.hyper.top_k))
-            self.memory.close()
-            self.memory = Memory()
-            parts = _build(self.reader, self.hyper, keys, config, n_workers, library, self.memory)
+        parts, config, self.memory = _build_fitting(self.reader, self.hyper, keys, config, n_workers, library)
         self.memory.commit()
         library.require(_kernels(parts), progress)
         parts.batch.write_one()
@@ -198,10 +224,12 @@ class Model:
         self.moe_layers = [layer.layer for layer in self.layers]
         self._expert_sums = view(parts.builder.sums, np.int64, (3,)).data
         self.n_workers, self.ticks, self._disk_ns = n_workers, self._team.notes, 0
-        self.matrix_bytes, self.output_bytes = _matrix_bytes(self.plan)
+        self.matrix_bytes, self.output_bytes = _matrix_bytes(self.plan, self.batch.n_foreseen)
         self.limits = self._limits(parts)
         self._loading = Loading(self._loader, parts.weights.packings, self._fill)
         verify(self.plan, self.memory, self.limits)
+        sums = parts.builder.foresight_sums
+        self._foresight = Foresight(config.prefetch, view(sums, np.int64, (N_FORESIGHT_SUMS,)).data if sums else None)
 
     def _fill(self) -> None:
         self.memory.fill()
@@ -233,7 +261,12 @@ class Model:
             state_bytes=parts.builder.state_bytes,
             n_rope_rows=self.config.context_length * (2 if parts.builder.long_from else 1),
             scratch_bytes=parts.builder.scratch_bytes,
-            cells={"n_tokens": batch.n_tokens, "n_outputs": batch.n_outputs, "one": batch.one},
+            cells={
+                "n_tokens": batch.n_tokens,
+                "n_outputs": batch.n_outputs,
+                "one": batch.one,
+                "n_foreseen": batch.n_foreseen,
+            },
             arrays={
                 "tokens": batch.tokens,
                 "positions": batch.positions,
@@ -253,6 +286,7 @@ class Model:
         """
         assert self._team is not None
         self.wait_until_loaded()
+        self._foresee()
         stage = self._team.run(self.plan)
         while stage >= 0:
             if stage not in self._moe_stages:
@@ -271,6 +305,11 @@ class Model:
     def read_ahead(self) -> bool:
         """Load a few experts that no run has asked for yet; False when no more of them fit, or none are left."""
         return self.wait_until_loaded(0) and self.store.read_ahead(_READ_AHEAD_BYTES, self._loader)
+
+    def _foresee(self) -> None:
+        """Let the run that is about to begin ask for experts ahead, where that is of use."""
+        self.store.asks_disk = self._foresight.reads_disk()
+        self.batch.foresee(self._foresight.is_of_use(self.store.asks_disk))
 
     def _choices(self, index: int) -> np.ndarray[Any, Any]:
         """The experts that the newest run's tokens chose in the MoE layer `index`."""
@@ -314,7 +353,8 @@ class Model:
     def expert_sums(self) -> ExpertSums:
         """What experts have done since the model was opened."""
         store, (calls, used, bytes_used) = self.store, self._expert_sums.tolist()
-        return ExpertSums(calls, used, bytes_used, store.n_loads, store.n_evictions, store.bytes_read, self._disk_ns)
+        loaded = (store.n_loads, store.n_evictions, store.bytes_read, self._disk_ns)
+        return ExpertSums(calls, used, bytes_used, *loaded, self._foresight.sums)
 
     def logits_address(self, row: int) -> int:
         logits = self._has_logits
@@ -400,13 +440,17 @@ def _kernels(parts: _Parts) -> set[str]:
     return names.union(team.KERNELS, tokenizer.KERNELS, sampling.KERNELS)
 
 
-def _matrix_bytes(plan: Plan) -> tuple[int, int]:
-    """Bytes of all resident matrices of a plan that every token is multiplied with, and of the output's."""
+def _matrix_bytes(plan: Plan, n_foreseen: int) -> tuple[int, int]:
+    """Bytes of all resident matrices of a plan that every token is multiplied with, and of the output's.
+
+    The routers that are read a second time, for as many tokens as the cell `n_foreseen` says, are not counted again.
+    """
     n_bytes = {True: 0, False: 0}
     for stage in plan.stages:
         for operation in stage.operations:
             operands = operation.operands
-            if operation.kernel.startswith("matmul_") and not operands["items"]:
+            is_resident = operation.kernel.startswith("matmul_") and not operands["items"]
+            if is_resident and operation.extent.cell != n_foreseen:
                 n_bytes[stage.kind == "output"] += int(operands["n_groups"] * operands["group_bytes"])
     return n_bytes[False], n_bytes[True]
 

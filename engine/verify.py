@@ -21,7 +21,7 @@ from engine.plan import Operation, Plan, Stage
 
 __all__ = ["Limits", "verify"]
 
-_MAKERS_OF_PLACES = ("route", "route_scored", "route_sparse", "group")
+_MAKERS_OF_PLACES = ("route", "route_scored", "route_sparse", "group", "foresee")
 _LARGEST = 1 << 56  # sums and products of a few operands stay exact in 64 bits up to what memory can hold
 
 
@@ -31,6 +31,7 @@ def verify(plan: Plan, memory: Memory, limits: Limits) -> None:
         raise PlanError("The cell that interrupts the plan lies outside of what was allocated; the plan is not run.")
     cells = limits.cells
     most = {cells["n_tokens"]: limits.max_tokens, cells["n_outputs"]: limits.max_outputs, cells["one"]: 1}
+    most[cells["n_foreseen"]] = limits.max_tokens
     facts = Facts(limits, most)
     places = _Places(plan, limits)
     for stage in plan.stages:
@@ -94,6 +95,10 @@ class _Places:
             sizes[limits.arrays[name]] = 8 * limits.max_sequences
         sizes[limits.arrays["pages"]] = 8 * limits.max_sequences * limits.max_pages
         for operation in (operation for stage in plan.stages for operation in stage.operations):
+            if operation.kernel == "foresee":
+                o = _integers(operation)
+                sizes |= {o[name]: 4 * limits.max_pairs for name in ("foreseen", "next_foreseen") if o[name]}
+                sizes |= {o["wanted"]: 8 * o["n_experts"], o["n_wanted"]: 8}
             if operation.kernel == "group":
                 o = _integers(operation)
                 for name in ("experts", "pair_tokens", "pair_of"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,21 +26,20 @@ class ExpertStore:
         n_experts: int,
         capacity: int,
         memory: Memory,
-        policy: str,
-        counts: Array,
-        last_used: Array,
+        victims: Victims,
+        check_source: Callable[[], None],
     ) -> None:
+        """check_source: raises when the file is no longer what it was."""
         self.capacity = capacity
+        self.asks_disk = True  # whether experts come from the disk, as far as is known
         self.n_loads = self.n_evictions = self.bytes_read = 0
         self.slab_bytes = max((layer.experts.slab_bytes for layer in layers), default=0)
         self._layers = layers
         start = memory.allocate("expert slabs", self.slab_bytes * capacity, "experts").address if layers else 0
         self._free = [start + self.slab_bytes * i for i in reversed(range(capacity))]
-        shape = (len(layers), n_experts)
-        self._loaded_at = np.zeros(shape, np.int64)  # the number of an expert's load; 0: it is not here
-        self._unused = np.zeros(shape, np.int64)
+        self._loaded_at = np.zeros((len(layers), n_experts), np.int64)  # the number of a load; 0: it is not here
         self._n_placed = 0
-        self._victims = Victims(policy, last_used, counts)
+        self._victims, self._check_source = victims, check_source
         # of each layer: (n_experts,) int64 addresses, 0 where an expert is not here
         self.slots: list[Array] = [view(layer.slots, np.int64, (n_experts,)) for layer in layers]
 
@@ -51,19 +51,21 @@ class ExpertStore:
     def load(self, index: int, wanted: Array, loader: Loader) -> None:
         """Bring all experts `wanted` of MoE layer `index` into memory; none of them gives way to another.
 
-        All of them are asked of the disk before the first is waited for.
+        All of them are asked of the disk before the first is waited for. Raises InvalidRequestError, and
+        ModelFormatError where the file has become shorter.
         """
         missing, n_needed = self.missing(index, wanted), len(np.unique(wanted))
         if n_needed > self.capacity:
             raise InvalidRequestError(
                 f"One step needs {n_needed} experts of a layer at once, but the cache holds {self.capacity}."
             )
+        self._check_source()
         slabs = self._take_slabs(len(missing), index, wanted)
         packings: list[Packing] = []
         for expert, slab in zip(missing, slabs, strict=True):
             packings += self._packings(index, expert, slab)
         try:
-            for packing in packings:
+            for packing in packings if self.asks_disk else ():
                 read_ahead(packing.source, packing.source_bytes)
             loader.load(packings)
         except BaseException:
@@ -99,7 +101,7 @@ class ExpertStore:
         if len(slabs) < n:
             candidates = self._loaded_at > 0
             candidates[index, wanted] = False
-            for layer, expert in self._victims.choose(n - len(slabs), candidates, self._loaded_at, self._unused):
+            for layer, expert in self._victims.choose(n - len(slabs), candidates, self._loaded_at):
                 slabs.append(int(self.slots[layer][expert]))
                 self.slots[layer][expert] = 0
                 self._loaded_at[layer, expert] = 0

@@ -9,7 +9,6 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 _LOADS_BITS = 32  # the lower bits of a rank: which of two equally old experts was loaded first
-_UNUSED_RANK = -1 << 62  # of what was loaded ahead and then not needed: before all others
 
 
 class Victims:
@@ -18,10 +17,10 @@ class Victims:
     def __init__(self, policy: str, last_used: Array, counts: Array) -> None:
         self._ages = {"lru": last_used, "lfu": counts, "fifo": None}[policy]
 
-    def choose(self, n: int, candidates: Array, loaded_at: Array, unused: Array) -> list[tuple[int, int]]:
+    def choose(self, n: int, candidates: Array, loaded_at: Array) -> list[tuple[int, int]]:
         """At most `n` (MoE layer, expert) pairs of the `candidates` (bool), the first to go first.
 
-        loaded_at: the number of each expert's load (int64). unused: not 0 where it was loaded ahead and not needed.
+        loaded_at: the number of each expert's load (int64).
         """
         places = np.flatnonzero(candidates)
         n = min(n, len(places))
@@ -30,7 +29,6 @@ class Victims:
         ranks = loaded_at.reshape(-1)[places]
         if self._ages is not None:
             ranks = ranks + (self._ages.reshape(-1)[places] << _LOADS_BITS)
-        ranks[unused.reshape(-1)[places] != 0] += _UNUSED_RANK
         first = np.argpartition(ranks, n - 1)[:n]
         chosen = places[first[np.argsort(ranks[first])]]
         return [divmod(int(place), candidates.shape[1]) for place in chosen]

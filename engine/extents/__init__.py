@@ -30,6 +30,8 @@ FAMILIES: dict[str, Rule] = {
     "open_gate": rows.open_gate,
     "route": experts.route,
     "group": experts.group,
+    "foresee": experts.foresee,
+    "ask": experts.ask,
     "combine": experts.combine,
     "square_sums": observe.square_sums,
     "keep_rows": observe.keep_rows,

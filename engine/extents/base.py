@@ -52,6 +52,8 @@ class Facts:
     most: dict[int, int]  # address of a count -> its largest value
     route: dict[str, int] = field(default_factory=dict)  # operands of the newest route operation
     group: dict[str, int] = field(default_factory=dict)  # operands of the newest group operation
+    wanted: dict[str, int] = field(default_factory=dict)  # operands of the newest foresee operation
+    routes: dict[int, dict[str, int]] = field(default_factory=dict)  # of all route operations, by where experts go
 
 
 def fits(op: Operation, needed: int, available: int) -> None:

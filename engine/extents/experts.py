@@ -50,7 +50,7 @@ def route(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Reach]:
         fits(op, 2 * padded + 4 * o["n_groups"], facts.limits.scratch_bytes)
         if o["bias"]:
             yield Reach("bias", 4 * o["n_experts"])
-    facts.route = o
+    facts.route = facts.routes[o["experts"]] = o | {"cell": op.extent.cell, "most": op.extent.most}
     yield Reach("logits", o["logits_stride"] * op.extent.most, writes=True)
     yield Reach("experts", 4 * o["top_k"] * op.extent.most, writes=True)
     yield Reach("weights", 4 * o["top_k"] * op.extent.most, writes=True)
@@ -83,6 +83,47 @@ def group(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Reach]:
     yield Reach("sums", 8 * 3, writes=True)
     facts.group = o
     facts.most |= {o["n_items"]: most_items(o, limits), o["n_pairs"]: limits.max_pairs}
+
+
+def foresee(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Reach]:
+    limits = facts.limits
+    one_a_row(op)
+    same(op, "work", (op.extent.cell, op.extent.most), (limits.cells["one"], 1))
+    for name in ("n_tokens", "n_foreseen"):
+        same(op, name, o[name], limits.cells[name])
+        yield Reach(name, 8)
+    for name in ("n_experts", "top_k"):
+        same(op, name, o[name], facts.group.get(name))
+    same(op, "chosen", o["chosen"], facts.group.get("experts"))
+    fits(op, 8 * o["n_experts"], limits.scratch_bytes)
+    fits(op, 1, o["n_ranks"])
+    fits(op, o["n_ranks"], o["top_k"])
+    yield Reach("chosen", 4 * limits.max_pairs)
+    for name in ("foreseen", "next_foreseen"):
+        if o[name]:
+            route = facts.routes.get(o[name], {})
+            for operand in ("n_experts", "top_k"):
+                same(op, operand, o[operand], route.get(operand))
+            same(op, name, limits.cells["n_foreseen"], route.get("cell"))
+            yield Reach(name, 4 * limits.max_pairs)
+    if o["next_foreseen"]:
+        yield Reach("next_slots", 8 * o["n_experts"])
+        yield Reach("next_asked", 8 * o["n_experts"], writes=True)
+    for name in ("asked", "wanted"):
+        yield Reach(name, 8 * o["n_experts"], writes=True)
+    yield Reach("n_wanted", 8, writes=True)
+    yield Reach("sums", 8 * 6, writes=True)
+    facts.wanted = o
+    facts.most[o["n_wanted"]] = o["n_experts"]
+
+
+def ask(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Reach]:
+    """What is asked for need not be proved: the system looks, and nothing is written there."""
+    one_a_row(op)
+    same(op, "extent", op.extent.cell, facts.wanted.get("n_wanted"))
+    same(op, "wanted", o["wanted"], facts.wanted.get("wanted"))
+    yield Reach("wanted", 8 * op.extent.most)
+    yield Reach("sources", 24 * facts.wanted["n_experts"])
 
 
 def combine(op: Operation, o: dict[str, int], facts: Facts) -> Iterator[Reach]:

@@ -87,6 +87,16 @@ class GGUFReader:
         self._view(tensor)
         return self._addresses[tensor.file_index] + tensor.offset
 
+    def require_whole(self) -> None:
+        """Raise ModelFormatError if a file has become shorter since it was opened: what is missing cannot be read."""
+        for path, mapped in zip(self.paths, self._maps, strict=True):
+            n_bytes = mapped.size()
+            if n_bytes < len(mapped):
+                raise ModelFormatError(
+                    f"{path}: expected the {len(mapped)} bytes that it had when it was opened, found {n_bytes}. "
+                    "It was cut short or is being written anew: restore the file and open it again."
+                )
+
     def _view(self, tensor: TensorInfo) -> npt.NDArray[np.uint8]:
         if not self._views:
             raise ValueError(f"the reader of {self.paths[0]} is closed: tensor {tensor.name!r} can no longer be read")

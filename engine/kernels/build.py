@@ -30,6 +30,7 @@ FAMILIES = (  # those with the longest to compile first, so that the processes e
     "matmul",
     "code_matmul",  # the code_ modules register kernels of the families matmul, repack and embed
     "routing",
+    "foresight",
     "router_scores",
     "delta",
     "norm",

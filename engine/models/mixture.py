@@ -15,6 +15,7 @@ from engine.models.weights import ExpertLayer, Matrix, whole_registers
 from engine.models.workspace import Rows
 from engine.plan import Extent
 
+N_SUMS, N_FORESIGHT_SUMS = 3, 6
 _JITTER = 0.01  # of the sparse mixer: router_jitter_noise of every published model, which GGUF has no key for
 _ROUTER_TYPES = {"fp32": TensorType.F32, "bf16": TensorType.BF16, "fp16": TensorType.F16}
 
@@ -29,6 +30,7 @@ class MoeLayer:
     items: Buffer
     n_items: Buffer
     stage: int  # the plan's stage that halts when experts are missing
+    chosen: int  # address of the experts that the batch's tokens choose, (most pairs,) int32
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,16 @@ class Mixture(Parts):
         self.last_used = self.buffer("expert use", 8 * hyper.n_layers * max(hyper.n_experts, 1))
         self.newest = self.buffer("newest choice", 4 * hyper.n_layers * max(hyper.top_k, 1))
         self.memory.fill_later(lambda: view(self.newest, np.int32, (self.newest.n_bytes // 4,)).fill(-1))
-        self.sums = self.buffer("expert sums", 8 * 3)
+        self.sums = self.buffer("expert sums", 8 * N_SUMS)
+        self._routers: dict[str, Matrix] = {}
+        self._layers: dict[str, ExpertLayer] = {}
+        self.foresight_sums: Buffer | None = None
+        if self.foresees:
+            n_experts, n_layers = hyper.n_experts, hyper.n_layers
+            self._wanted = self.buffer("wanted experts", 8 * n_experts)
+            self._n_wanted = self.buffer("number of wanted experts", 8)
+            self._asked = self.buffer("experts asked for", 8 * n_experts * n_layers)
+            self.foresight_sums = self.buffer("foresight sums", 8 * N_FORESIGHT_SUMS)
         self.need_scratch(8 * max(hyper.n_experts, 16) * 2)
 
     def is_dense(self, prefix: str) -> bool:
@@ -99,7 +110,8 @@ class Mixture(Parts):
         x = self.norm(f"{prefix}{norm}.weight")
         n_pairs = self._most_pairs
         chosen, expert_weights = self._routes_of(len(self.moe_layers))
-        moe = self._route(layer, prefix, x, router)
+        next_prefix = self._next_mixture(layer) if self.foresees else None
+        moe = self._route(layer, prefix, x, router, next_prefix, norm)
         pairs = Extent(self.buffer("number of pairs", 8).address, n_pairs)
         items = Extent(moe.n_items.address, self._most_items())
         gate = self.rows("expert gate", hyper.n_expert_feed_forward, n_rows=n_pairs, rounded=True)
@@ -108,6 +120,8 @@ class Mixture(Parts):
         experts = moe.experts
         inputs = self._expert_inputs(x, experts, pairs)
         with self.plan.side_by_side("experts"):
+            if self.foresight_sums:
+                self._foresee(moe, next_prefix, self.foresight_sums)
             self._expert_matmul(moe, experts.gate, inputs, gate, items)
             self._expert_matmul(moe, experts.up, inputs, up, items)
             if shared:
@@ -122,6 +136,8 @@ class Mixture(Parts):
             if shared:
                 self._swiglu(shared_inner, shared_up, self._tokens)
         with self.plan.side_by_side("experts"):
+            if next_prefix:
+                self._ask(next_prefix)
             self._expert_matmul(moe, experts.down, gate, down, items)
             if shared:
                 name = f"{prefix}ffn_down_shexp.weight"
@@ -172,19 +188,98 @@ class Mixture(Parts):
             slope=clamped.slope,
         )
 
-    def _route(self, layer: int, prefix: str, x: Rows, router: Router) -> MoeLayer:
+    def _next_mixture(self, layer: int) -> str | None:
+        """The prefix of the next layer with experts that this plan has."""
+        prefixes = (f"blk.{later}." for later in range(layer + 1, self.hyper.n_layers))
+        return next((p for p in prefixes if self.builds(p) and self.weights.has(f"{p}ffn_gate_inp.weight")), None)
+
+    def _foresee(self, moe: MoeLayer, next_prefix: str | None, sums: Buffer) -> None:
+        """Find out what the next layer is expected to need and has not, and what became of what was asked for."""
+        index, hyper = len(self.moe_layers) - 1, self.hyper
+        asked = self._asked.address + 8 * hyper.n_experts * index
+        self.plan.add(
+            "foresee",
+            Extent(self.batch.one, 1),
+            n_experts=hyper.n_experts,
+            top_k=hyper.top_k,
+            n_tokens=self.batch.n_tokens,
+            n_foreseen=self.batch.n_foreseen,
+            chosen=moe.chosen,
+            foreseen=self._foreseen_of(index) if index else 0,
+            asked=asked,
+            sums=sums.address,
+            next_foreseen=self._foreseen_of(index + 1) if next_prefix else 0,
+            next_slots=self._slots_of(index + 1).address if next_prefix else 0,
+            next_asked=asked + 8 * hyper.n_experts if next_prefix else 0,
+            wanted=self._wanted.address,
+            n_wanted=self._n_wanted.address,
+            n_ranks=-(-hyper.top_k // 2),
+            expert_bytes=self._experts_of(next_prefix).source_bytes if next_prefix else 0,
+        )
+
+    def _ask(self, next_prefix: str) -> None:
+        """Let the disk read what the layer `next_prefix` is expected to need."""
+        experts, n_experts = self._experts_of(next_prefix), self.hyper.n_experts
+        gate_bytes, up_bytes, down_bytes = (
+            matrix.n_rows * n_bytes for matrix, n_bytes in zip(experts.matrices, experts.row_bytes, strict=True)
+        )
+        sources = self.buffer(f"{next_prefix}sources of experts", 8 * 3 * n_experts)
+
+        def fill() -> None:
+            view(sources, np.int64, (n_experts, 3))[:] = experts.sources
+
+        self.memory.fill_later(fill)
+        self.plan.add(
+            "ask",
+            Extent(self._n_wanted.address, n_experts),
+            wanted=self._wanted.address,
+            sources=sources.address,
+            gate_bytes=gate_bytes,
+            up_bytes=up_bytes,
+            down_bytes=down_bytes,
+        )
+
+    def _experts_of(self, prefix: str) -> ExpertLayer:
+        if prefix not in self._layers:
+            hyper = self.hyper
+            sizes = (hyper.n_experts, hyper.n_embedding, hyper.n_expert_feed_forward)
+            self._layers[prefix] = self.weights.experts(prefix, *sizes)
+        return self._layers[prefix]
+
+    def _foreseen_of(self, index: int) -> int:
+        """Address of the experts that are expected to be chosen in the MoE layer `index`."""
+        n_bytes = 4 * self._most_pairs
+        return self.buffer("foreseen experts", n_bytes * self.hyper.n_layers).address + n_bytes * index
+
+    def _slots_of(self, index: int) -> Buffer:
+        """The table of addresses of the MoE layer `index`."""
+        return self.buffer(f"expert addresses {index}", 8 * self.hyper.n_experts)
+
+    def _route(self, layer: int, prefix: str, x: Rows, router: Router, next_prefix: str | None, norm: str) -> MoeLayer:
         hyper, index = self.hyper, len(self.moe_layers)
         n_pairs = self._most_pairs
         chosen, expert_weights = self._routes_of(index)
         n_items = self.buffer("number of items", 8)
         missing = self.buffer("missing experts", 8).address
         items = self.buffer("expert items", ITEM_BYTES * self._most_items())
-        slots = self.memory.allocate(f"{prefix}expert addresses", 8 * hyper.n_experts, "buffers")
+        slots = self._slots_of(index)
+        ahead, foreseen_tokens = None, Extent(self.batch.n_foreseen, self.config.max_batch_tokens)
+        if next_prefix:
+            ahead = self.rows("foreseen state", hyper.n_embedding, rounded=True)
+            with self.plan.in_sequence("router"):
+                self._norm(self.x, ahead, f"{next_prefix}{norm}.weight", foreseen_tokens)
         with self.plan.side_by_side("router"):
-            logits = self._router_logits(x, f"{prefix}ffn_gate_inp")
+            logits = self._router_logits(x, f"{prefix}ffn_gate_inp", "router logits", self._tokens)
+            if ahead:
+                name = f"{next_prefix}ffn_gate_inp"
+                ahead_logits = self._router_logits(ahead, name, "foreseen logits", foreseen_tokens)
+        if next_prefix:
+            foreseen, unused = self._foreseen_of(index + 1), self.buffer("foreseen weights", 4 * n_pairs).address
+            with self.plan.in_sequence("router"):
+                self._choose(next_prefix, ahead_logits, router, foreseen, unused, foreseen_tokens)
         with self.plan.in_sequence("router"):
-            self._choose(prefix, logits, router, chosen, expert_weights)
-        experts = self.weights.experts(prefix, hyper.n_experts, hyper.n_embedding, hyper.n_expert_feed_forward)
+            self._choose(prefix, logits, router, chosen, expert_weights, self._tokens)
+        experts = self._experts_of(prefix)
         stage = len(self.plan.stages)
         with self.plan.side_by_side("router", halt=missing):
             self.plan.add(
@@ -209,20 +304,22 @@ class Mixture(Parts):
                 sums=self.sums.address,
                 slab_bytes=experts.slab_bytes,
             )
-        moe = MoeLayer(layer, experts, slots, items, n_items, stage)
+        moe = MoeLayer(layer, experts, slots, items, n_items, stage, chosen)
         self.moe_layers.append(moe)
         return moe
 
-    def _router_logits(self, x: Rows, name: str) -> Rows:
+    def _router_logits(self, x: Rows, name: str, out: str, tokens: Extent) -> Rows:
         n_experts, precision = self.hyper.n_experts, self.config.router_precision
         rounded_to = _ROUTER_TYPES[precision] if precision else None
-        matrix = self.weights.router(f"{name}.weight", n_experts, x.n, rounded_to)
+        if name not in self._routers:  # one may be wanted twice: by its own layer and by the one before
+            self._routers[name] = self.weights.router(f"{name}.weight", n_experts, x.n, rounded_to)
+        matrix = self._routers[name]
         bias = self.weights.optional_vector(f"{name}.bias", n_experts)
-        logits = self.rows("router logits", n_experts)
-        self._matmul(matrix, x, logits, weights=matrix.address, bias=bias, extent=self._tokens)
+        logits = self.rows(out, n_experts)
+        self._matmul(matrix, x, logits, weights=matrix.address, bias=bias, extent=tokens)
         return logits
 
-    def _choose(self, prefix: str, logits: Rows, router: Router, chosen: int, weights: int) -> None:
+    def _choose(self, prefix: str, logits: Rows, router: Router, chosen: int, weights: int, tokens: Extent) -> None:
         hyper = self.hyper
         common: dict[str, float] = {
             "logits": logits.address,
@@ -235,16 +332,16 @@ class Mixture(Parts):
         bias = self.weights.optional_vector(f"{prefix}exp_probs_b.bias", hyper.n_experts)
         n_groups, n_used, n_best = router.groups
         if router.scoring == "sparse":
-            self.plan.add("route_sparse", self._tokens, **common, jitter=_JITTER)
+            self.plan.add("route_sparse", tokens, **common, jitter=_JITTER)
             return
         common |= {"normalise": int(router.normalise), "scale": router.scale}
         if router.scoring == "softmax" and not bias and n_groups == 1:
-            self.plan.add("route", self._tokens, **common)
+            self.plan.add("route", tokens, **common)
             return
         self.need_scratch(3 * 4 * whole_registers(hyper.n_experts))
         self.plan.add(
             "route_scored",
-            self._tokens,
+            tokens,
             **common,
             bias=bias,
             n_groups=n_groups,

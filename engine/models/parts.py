@@ -34,6 +34,7 @@ class Setting:
     config: EngineConfig
     batch: Batch
     n_workers: int
+    foresees: bool = False  # whether each layer's experts are chosen in advance, too (see kernels/foresight.py)
 
 
 class Parts(Workspace):
@@ -44,7 +45,7 @@ class Parts(Workspace):
         self.hyper, self.weights, self.batch = setting.hyper, setting.weights, setting.batch
         self.plan = Plan(setting.library, setting.batch.interrupt)
         self.logits: Rows | None = None
-        self._n_workers = setting.n_workers
+        self._n_workers, self.foresees = setting.n_workers, setting.foresees
         self._pending: list[tuple[str, dict[str, float]]] = []  # additions to the residual stream, for the next norm
         self.residual_scale = 1.0  # what every addition to the residual stream is multiplied with
         self.has_layer_norms = False  # layer normalisation with biases, instead of RMS normalisation

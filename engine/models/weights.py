@@ -91,6 +91,15 @@ class ExpertLayer:
     def slab_bytes(self) -> int:
         return self.gate.n_bytes + self.up.n_bytes + self.down.n_bytes
 
+    @property
+    def source_bytes(self) -> int:
+        """Of one expert in the file."""
+        return sum(matrix.n_rows * n_bytes for matrix, n_bytes in zip(self.matrices, self.row_bytes, strict=True))
+
+    @property
+    def matrices(self) -> tuple[Matrix, Matrix, Matrix]:
+        return self.gate, self.up, self.down
+
 
 @dataclass(slots=True)
 class Weights:
