@@ -175,20 +175,20 @@ def open_performance(desktop: VirtualDesktop) -> None:
 def record(desktop: VirtualDesktop) -> None:
     """One recording of a whole answer."""
     open_performance(desktop)
-    desktop.key("Tab", "space")
+    desktop.click(468, 57)
     desktop.key("ctrl+l")
     desktop.type("Tell me a story.")
     desktop.key("Return")
     time.sleep(1.0)
     wait_until(lambda: not is_answering(), 120, "answer")
     open_performance(desktop)
-    desktop.key("space")
+    desktop.click(440, 57)
     time.sleep(3.0)
 
 
 def measure(desktop: VirtualDesktop) -> None:
     open_performance(desktop)
-    desktop.key("Tab", "Tab", "space")
+    desktop.click(578, 57)
     folder = paths.data_dir() / "measurements"
     wait_until(lambda: any(folder.glob("*.json")), 300, "measurement")
     time.sleep(1.0)
@@ -329,6 +329,7 @@ SCENES = {
     "panels-chinese": Scene(
         {"theme": "dark", "language": "zh_CN"}, chat=None, act=ask_with_panels("ctrl+1", "ctrl+2"), moe=True
     ),
+    "performance": Scene({"theme": "light"}, act=open_performance),
     "performance-light": Scene({"theme": "light", **GREEDY}, chat=None, act=record, moe=True),
     "performance-measured": Scene({"theme": "dark"}, chat=None, act=measure),
     "system-check-light": Scene({"theme": "light"}, act=press("ctrl+shift+d")),

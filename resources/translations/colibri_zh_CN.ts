@@ -362,8 +362,8 @@
     <context>
         <name>Chart</name>
         <message>
-            <source>token by token, the newest on the right</source>
-            <translation>逐个词元，最新的在右边</translation>
+            <source>tokens, newest on the right</source>
+            <translation>词元，最新的在右边</translation>
         </message>
     </context>
     <context>
@@ -1644,8 +1644,8 @@
             <translation>{found} 个专家已在内存中，读取了 {read} 个（{size}）</translation>
         </message>
         <message>
-            <source>experts read for each token, the newest on the right</source>
-            <translation>每个词元读取的专家数，最新的在右边</translation>
+            <source>experts read per token</source>
+            <translation>每个词元读取的专家</translation>
         </message>
     </context>
     <context>
@@ -3184,10 +3184,6 @@ The file can only be deleted for good.</source>
             <translation>性能</translation>
         </message>
         <message>
-            <source>Open a recording…</source>
-            <translation>打开记录…</translation>
-        </message>
-        <message>
             <source>Export</source>
             <translation>导出</translation>
         </message>
@@ -3294,6 +3290,18 @@ The file can only be deleted for good.</source>
         <message>
             <source>Reads a prompt and writes an answer a few times; about a minute</source>
             <translation>读取提示并写出回答，重复几次；大约一分钟</translation>
+        </message>
+        <message>
+            <source>Open…</source>
+            <translation>打开…</translation>
+        </message>
+        <message>
+            <source>prompt of {n} tokens</source>
+            <translation>{n} 个词元的提示</translation>
+        </message>
+        <message>
+            <source>answer of {n} tokens</source>
+            <translation>{n} 个词元的回答</translation>
         </message>
     </context>
     <context>

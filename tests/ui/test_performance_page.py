@@ -14,10 +14,10 @@ from PySide6.QtGui import QImage
 
 from app.engine_service import EngineService
 from app.settings import Settings
-from tests.app.test_recording import made
+from tests.app.test_recording import MACHINE, made
 from tests.support.made_up_steps import MadeUpTelemetry
 from ui.performance.performance_page import PerformancePage
-from ui.performance.recordings import Recordings, recordings_dir
+from ui.performance.recordings import Recordings, measurements_dir, recordings_dir
 
 
 class Info:
@@ -145,3 +145,16 @@ def test_a_comparison_shows_its_figures_whole_and_leaves_no_room_unused(page: Pe
         for column in range(4):
             assert header.sectionSize(column) >= page.table.sizeHintForColumn(column)
     assert page.table.horizontalScrollBar().maximum() == 0
+
+
+def test_measurements_are_listed_with_what_was_measured_in_words(page: PerformancePage) -> None:
+    filed = {
+        "model_name": "Tiny",
+        "started_at": "2026-11-30T09:00:00+00:00",
+        "medians": {"prompt 256": 808.4, "generate 64": 104.2},
+    }
+    (measurements_dir() / "one.json").write_text(
+        json.dumps({**filed, "machine_before": MACHINE.to_json(), "machine_after": MACHINE.to_json()})
+    )
+    page._list_measurements()
+    assert "prompt of 256 tokens: 808 tok/s\nanswer of 64 tokens: 104 tok/s" in page.measured.text()

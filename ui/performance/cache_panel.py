@@ -43,7 +43,7 @@ class CacheChart(Chart):
     def paint_frame(self, painter: QPainter, box: QRectF) -> None:
         if self._steps is not None and len(self._steps):
             self.paint_scale(painter, box, self._top, self.tr("read"))
-            self.paint_foot(painter, box, self.tr("experts read for each token, the newest on the right"))
+            self.paint_foot(painter, box, self.tr("experts read per token"))
 
     def paint_data(self, painter: QPainter, box: QRectF) -> None:
         steps = self._steps

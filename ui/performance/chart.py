@@ -39,7 +39,7 @@ def round_top(wanted: float) -> float:
 
 def by_token() -> str:
     """What stands below a chart of the newest tokens."""
-    return QCoreApplication.translate("Chart", "token by token, the newest on the right")
+    return QCoreApplication.translate("Chart", "tokens, newest on the right")
 
 
 class Chart(QWidget):

@@ -29,6 +29,7 @@ from ui.performance.comparison_table import ComparisonTable
 from ui.performance.explanation import Explanation
 from ui.performance.recorded_view import RecordedView
 from ui.performance.recordings import Recordings, measurements_dir, recordings_dir
+from ui.theme import current_theme
 from ui.widgets.file_dialogs import ask_file, ask_new_file
 from ui.widgets.notice import InlineNotice
 from ui.widgets.page_header import PageHeader
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_SIDE_WIDTH = 190  # a recording's date and time fit
 _PATH_ROLE = Qt.ItemDataRole.UserRole
 _PROMPT_TOKENS, _ANSWER_TOKENS, _N_REPETITIONS = 256, 64, 3
 
@@ -59,6 +61,8 @@ class PerformancePage(QWidget):
     ) -> None:
         """`question`: what the button "Why is it slow?" asks; None: there is no such button."""
         super().__init__(parent)
+        self.setObjectName("PerformancePage")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._recordings, self._service = recordings, service
         self._opened: dict[Path, Recording] = {}
         self._job: Job | None = None
@@ -68,7 +72,8 @@ class PerformancePage(QWidget):
         self.record.clicked.connect(self._on_record)
         self.measure = QPushButton(self)
         self.measure.clicked.connect(self._on_measure)
-        open_ = QPushButton(self.tr("Open a recording…"), self)
+        open_ = QPushButton(self.tr("Open…"), self)
+        open_.setToolTip(self.tr("Open a recording"))
         open_.clicked.connect(self._on_open)
         self.export = QPushButton(self.tr("Export"), self)
         self.export.setMenu(self._export_menu())
@@ -77,6 +82,7 @@ class PerformancePage(QWidget):
         self.message = QLabel(self)
         self.message.setProperty("tone", "small")
         self.message.setWordWrap(True)
+        self.message.hide()
         self.problem = InlineNotice(self, copyable=True)
         self.list = QListWidget(self)
         self.list.setAccessibleName(self.tr("Recordings"))
@@ -103,7 +109,10 @@ class PerformancePage(QWidget):
             self.stack.addWidget(widget)
         self.none_yet = QLabel(self.tr("None yet"), self)
         self.none_yet.setProperty("tone", "small")
-        left = QVBoxLayout()
+        side = QWidget(self)
+        side.setFixedWidth(current_theme().px(_SIDE_WIDTH))
+        left = QVBoxLayout(side)
+        left.setContentsMargins(0, 0, 0, 0)
         left.setSpacing(8)
         left.addWidget(self._heading(self.tr("Recordings")))
         left.addWidget(self.none_yet)
@@ -114,8 +123,8 @@ class PerformancePage(QWidget):
         body = QHBoxLayout()
         body.setContentsMargins(16, 8, 16, 16)
         body.setSpacing(16)
-        body.addLayout(left, 1)
-        body.addWidget(self.stack, 4)
+        body.addWidget(side)
+        body.addWidget(self.stack, 1)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
@@ -159,15 +168,19 @@ class PerformancePage(QWidget):
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.measured.setAlignment(Qt.AlignmentFlag.AlignTop)
         area.setWidget(self.measured)
+        for widget in (area.viewport(), self.measured):
+            widget.setAutoFillBackground(False)
         return area
 
     def _fail(self, text: str) -> None:
         self.problem.say("danger", text)
         self.message.clear()
+        self.message.hide()
 
     def _say(self, text: str) -> None:
         """Something that is no problem; one that was shown is over."""
         self.message.setText(text)
+        self.message.setVisible(bool(text))
         self.problem.say("info", "")
 
     # -- recordings
@@ -329,12 +342,18 @@ class PerformancePage(QWidget):
 
         lines = []
         for filed in filed_measurements(measurements_dir())[:8]:
-            rates = " · ".join(f"{name}: {fmt.rate(rate)}" for name, rate in filed.tokens_per_second.items())
+            rates = "\n".join(f"{self._test(name)}: {fmt.rate(rate)}" for name, rate in filed.tokens_per_second.items())
             state = [text for text in (filed.before.governor, self._heat(filed.after.temperature_c)) if text]
             lines.append(
                 f"{filed.started_at:%Y-%m-%d %H:%M}  {filed.model}\n{rates}" + "".join(f" · {t}" for t in state)
             )
         self.measured.setText("\n\n".join(lines) or self.tr("None yet"))
+
+    def _test(self, name: str) -> str:
+        """What was measured, as app.benchmark names it, for people."""
+        kind, _, n_tokens = name.partition(" ")
+        said = {"prompt": self.tr("prompt of {n} tokens"), "generate": self.tr("answer of {n} tokens")}.get(kind)
+        return name if said is None or not n_tokens.isdecimal() else said.format(n=n_tokens)
 
     @staticmethod
     def _heat(temperature_c: float | None) -> str:
