@@ -1926,8 +1926,8 @@
             <translation>提示的 {n} 个词元，{rate}</translation>
         </message>
         <message>
-            <source>prompts: tokens read per second, step by step</source>
-            <translation>提示：每步每秒读取的词元</translation>
+            <source>prompts: tokens per second</source>
+            <translation>提示：每秒词元</translation>
         </message>
     </context>
     <context>

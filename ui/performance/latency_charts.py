@@ -211,7 +211,7 @@ class PromptSpeed(Chart):
             self.paint_scale(painter, box, self._top(), "")
             painter.setPen(current_theme().color("text_muted"))
             head = QRectF(0, 0, self.width(), painter.fontMetrics().height())
-            painter.drawText(head, Qt.AlignmentFlag.AlignLeft, self.tr("prompts: tokens read per second, step by step"))
+            painter.drawText(head, Qt.AlignmentFlag.AlignLeft, self.tr("prompts: tokens per second"))
 
     def paint_data(self, painter: QPainter, box: QRectF) -> None:
         if not self._rates:

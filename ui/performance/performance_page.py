@@ -317,7 +317,7 @@ class PerformancePage(QWidget):
         from app.measurements import file_measurement  # noqa: PLC0415
 
         job = self._job = Job(self.tr("Measuring"))
-        job.on_change(lambda job: self._show_progress(job.fraction))
+        job.on_change(lambda job: self._show_progress(job.fraction) if job is self._job else None)
         self._show_state()
         tests = [SpeedTest(Kind.PROMPT, _PROMPT_TOKENS), SpeedTest(Kind.GENERATE, _ANSWER_TOKENS)]
         before = MachineState.read()
