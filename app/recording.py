@@ -109,9 +109,14 @@ class Recording:
 
     @classmethod
     def _of(cls, about: Mapping[str, Any], archive: Mapping[str, Any]) -> Recording:
-        from engine.steps import Steps  # noqa: PLC0415
+        import numpy as np  # noqa: PLC0415
 
-        steps = Steps(*(archive[field.name] for field in fields(Steps)))
+        from engine.steps import FORESIGHT, Steps  # noqa: PLC0415
+
+        numbers = archive["numbers"]
+        unknown = {name: np.zeros(len(numbers), np.int64) for name in FORESIGHT if name not in archive}  # until 2026
+        names = (field.name for field in fields(Steps))
+        steps = Steps(*(unknown[name] if name in unknown else archive[name] for name in names))
         bands, moe_layers = tuple(about["bands"]), tuple(about["moe_layers"])
         n = len(steps.numbers)
         lengths = {field.name: len(getattr(steps, field.name)) for field in fields(Steps)}

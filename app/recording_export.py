@@ -58,6 +58,8 @@ def as_chrome_trace(recording: Recording) -> str:
             expert_calls=int(steps.expert_calls[row]),
             expert_loads=int(steps.expert_loads[row]),
             disk_bytes=int(steps.disk_bytes[row]),
+            experts_asked=int(steps.experts_asked[row]),
+            asked_used=int(steps.asked_used[row]),
         )
         place_us = began_us
         for band, length_us in zip(recording.bands, steps.bands_us[row].tolist(), strict=True):
@@ -94,6 +96,12 @@ def as_csv(recording: Recording) -> str:
         "expert_loads",
         "expert_evictions",
         "disk_bytes",
+        "experts_foreseeable",
+        "experts_foreseen",
+        "experts_asked",
+        "asked_used",
+        "asked_unused",
+        "asked_bytes",
         "weight_bytes",
         "kv_tokens",
     )

@@ -310,6 +310,7 @@ class Engine:
             expert_loads=store.n_loads,
             expert_evictions=store.n_evictions,
             expert_bytes_read=store.bytes_read,
+            foresight=model.expert_sums().foresight,
         )
 
     def close(self) -> None:

@@ -50,6 +50,7 @@ class StepNotes:
         weight_bytes = model.matrix_bytes * -(-n_tokens // _TOKENS_AT_ONCE) + now.bytes_used - before.bytes_used
         if model.batch.n_outputs_now:
             weight_bytes += model.output_bytes
+        ahead, ahead_before = now.foresight, before.foresight
         head = (
             self._began_ns,
             time.perf_counter_ns() - self._began_ns,
@@ -63,6 +64,12 @@ class StepNotes:
             now.loads - before.loads,
             now.evictions - before.evictions,
             now.bytes_read - before.bytes_read,
+            ahead.foreseeable - ahead_before.foreseeable,
+            ahead.foreseen - ahead_before.foreseen,
+            ahead.asked - ahead_before.asked,
+            ahead.used - ahead_before.used,
+            ahead.unused - ahead_before.unused,
+            ahead.asked_bytes - ahead_before.asked_bytes,
             weight_bytes,
             kv_tokens,
             n_sequences,

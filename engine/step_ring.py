@@ -30,6 +30,12 @@ HEAD = (  # the cells of a row's head; times in ns, of time.perf_counter_ns
     "expert_loads",
     "expert_evictions",
     "disk_bytes",
+    "experts_foreseeable",  # different ones, needed in layers for which something was foreseen
+    "experts_foreseen",  # of them those that had been
+    "experts_asked",  # asked of the disk ahead
+    "asked_used",  # of them those that were needed
+    "asked_unused",
+    "asked_bytes",
     "weight_bytes",  # read from memory by matrix products
     "kv_tokens",  # positions in use after the step
     "n_sequences",

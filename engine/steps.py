@@ -13,6 +13,14 @@ from engine.step_ring import RawSteps
 Array = np.ndarray[Any, Any]
 
 WORK = tuple(kind for kind in KINDS if kind != "loading")
+FORESIGHT = (  # what is counted about asking for experts ahead
+    "experts_foreseeable",
+    "experts_foreseen",
+    "experts_asked",
+    "asked_used",
+    "asked_unused",
+    "asked_bytes",
+)
 BANDS = (*WORK, "sampling", "disk", "waiting", "host")
 
 
@@ -39,6 +47,12 @@ class Steps:
     expert_loads: Array
     expert_evictions: Array
     disk_bytes: Array
+    experts_foreseeable: Array  # needed in layers for which something was foreseen
+    experts_foreseen: Array  # of them those that had been
+    experts_asked: Array  # asked of the disk ahead of their turn, and of them those that were needed, or were not
+    asked_used: Array
+    asked_unused: Array
+    asked_bytes: Array
     weight_bytes: Array
     kv_tokens: Array
     n_sequences: Array
@@ -93,6 +107,7 @@ def steps_of(raw: RawSteps, ticks_per_us: float) -> Steps:
         "expert_loads",
         "expert_evictions",
         "disk_bytes",
+        *FORESIGHT,
         "weight_bytes",
         "kv_tokens",
         "n_sequences",

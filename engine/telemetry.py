@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.experts.foresight import ForesightSums
 from engine.step_ring import StepRing
 from engine.steps import Steps, steps_of
 
@@ -37,6 +38,7 @@ class Stats:
     expert_loads: int
     expert_evictions: int
     expert_bytes_read: int
+    foresight: ForesightSums
 
 
 class Clock:

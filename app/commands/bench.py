@@ -11,7 +11,7 @@ from app import paths
 from app.benchmark import BenchmarkResult, Kind, SpeedTest, measure
 from app.commands.bench_formats import FORMATS
 from app.commands.chat import fetch_starter, open_engine
-from app.commands.chat_options import whole
+from app.commands.chat_options import add_cache_options, whole
 from app.commands.chat_session import interrupts
 from app.commands.output import say, write
 from app.commands.progress_line import ProgressLine
@@ -45,6 +45,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--repetitions", type=whole(1), default=5, metavar="N", help="runs of each test (5)")
     parser.add_argument("--threads", type=whole(1), metavar="N", help="default: one for each physical core")
     parser.add_argument("--context", type=whole(1), metavar="N", help="default: what the tests need")
+    add_cache_options(parser)
     parser.add_argument("--format", choices=list(FORMATS), default="text", help="how the results are written (text)")
     parser.add_argument("--output", metavar="FILE", help="write the results there, not to standard output")
     parser.set_defaults(run=run, parser=parser)
@@ -60,7 +61,14 @@ def run(options: argparse.Namespace) -> int:
     settings = Settings.load(paths.settings_file())
     path = Path(options.model) if options.model else fetch_starter()
     threads = options.threads or settings.threads
-    config = EngineConfig(context_length, threads, max_sequences=1, kv_pool_tokens=context_length)
+    config = EngineConfig(
+        context_length,
+        threads,
+        max_sequences=1,
+        kv_pool_tokens=context_length,
+        expert_cache_experts=options.cache_size,
+        prefetch=options.prefetch,
+    )
     machine = Machine.read()
     with open_engine(path, config) as engine:
         job = Job(path.name)

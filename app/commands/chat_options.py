@@ -33,10 +33,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     engine = parser.add_argument_group("engine")
     engine.add_argument("--threads", type=whole(1), metavar="N", help="default: one for each physical core")
     engine.add_argument("--context", type=whole(1), metavar="N", help="how many tokens a conversation may have")
+    add_cache_options(engine)
     engine.add_argument(
         "--router-precision",
         choices=("fp32", "bf16", "fp16"),
         help="round the routers to this (default: as in the file)",
+    )
+
+
+def add_cache_options(parser: argparse._ActionsContainer) -> None:
+    """Options of how many experts stay in memory, and whether those to come are asked of the disk ahead."""
+    parser.add_argument("--cache-size", type=whole(1), metavar="N", help="keep at most N experts in memory (all)")
+    parser.add_argument(
+        "--prefetch",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help="ask the disk for experts ahead of their turn (auto: while they come from the disk)",
     )
 
 
@@ -62,6 +74,8 @@ def engine_config(options: argparse.Namespace, settings: Settings) -> EngineConf
         max_sequences=1,
         kv_pool_tokens=context_length,
         router_precision=options.router_precision,
+        expert_cache_experts=options.cache_size,
+        prefetch=options.prefetch,
     )
 
 

@@ -1659,6 +1659,14 @@
             <translation>每一列是一个词元，高度是为它从文件读取的专家数；没有列表示全部已在内存中。模型打开后，每个专家会被读取一次。若列持续出现，说明缓存对这段对话来说太小：每次读取都会让词元变慢。</translation>
         </message>
         <message>
+            <source>While experts come from the disk, those that the next layer will probably need are asked for in advance: how many of the needed ones had been foreseen, and how many were asked for in vain, stands below.</source>
+            <translation>当专家来自磁盘时，会预先请求下一层可能需要的专家：下方显示所需专家中有多少被预见，以及有多少请求是徒劳的。</translation>
+        </message>
+        <message>
+            <source>{recall} % foreseen · {asked} asked for ahead, {wasted} % in vain</source>
+            <translation>预见 {recall} % · 预先请求 {asked} 个，其中 {wasted} % 未用到</translation>
+        </message>
+        <message>
             <source>{share} % found in memory · {read} read, {size}, {time} waited · {evicted} gave way</source>
             <translation>{share} % 在内存中命中 · 读取 {read} 个，{size}，等待 {time} · 换出 {evicted} 个</translation>
         </message>

@@ -164,3 +164,15 @@ def test_a_name_from_a_file_cannot_break_a_format() -> None:
     for shown in (text, markdown):
         assert "stopped before 3 repetitions of every test were made" in shown
         assert "\x1b" not in shown
+
+
+@pytest.mark.parametrize("prefetch", ["auto", "always", "never"])
+def test_a_model_of_which_few_experts_stay_in_memory_is_measured(prefetch: str) -> None:
+    result = json.loads(bench("--format", "json", "--cache-size", "4", "--prefetch", prefetch))
+    assert [(test["test"], test["n_tokens"]) for test in result["tests"]] == TESTS
+
+
+def test_a_cache_too_small_for_a_token_is_refused_with_both_numbers() -> None:
+    failed = colibri("bench", "-m", str(MODEL), "--cache-size", "1")
+    assert failed.returncode != 0
+    assert "would hold 1 experts, but each token needs 2 at once" in failed.stderr

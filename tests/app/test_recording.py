@@ -19,7 +19,7 @@ from app.machine_state import MachineState
 from app.recording import Recorder, Recording, RecordingError
 from app.recording_export import as_chrome_trace, as_csv
 from engine import Engine, EngineConfig, SamplingParams
-from engine.steps import BANDS, Steps
+from engine.steps import BANDS, FORESIGHT, Steps
 from tests.support.made_up_steps import MadeUpTelemetry
 
 MODEL = Path(__file__).resolve().parents[1] / "data" / "fixtures" / "qwen3_moe-Q4_K_M.gguf"
@@ -183,3 +183,29 @@ def test_csv_has_a_line_a_step_with_all_its_figures(recording: Recording) -> Non
     assert float(last["experts_us"]) == pytest.approx(steps.bands_us[-1, BANDS.index("experts")], abs=0.001)
     assert float(last["worker_1_busy_us"]) == pytest.approx(steps.busy_us[-1, 1], abs=0.001)
     assert "feed_forward_us" in last
+
+
+def test_a_recording_from_before_experts_were_asked_for_ahead_is_opened(recording: Recording, tmp_path: Path) -> None:
+    path = tmp_path / "older"
+    recording.save(path)
+    with np.load(path) as archive:
+        arrays = {name: archive[name] for name in archive.files if name not in FORESIGHT}
+    with path.open("wb") as target:
+        np.savez(target, **arrays)
+
+    steps = Recording.load(path).steps
+
+    assert np.array_equal(steps.disk_bytes, recording.steps.disk_bytes)
+    assert not any(getattr(steps, name).any() for name in FORESIGHT)
+
+
+def test_an_older_recording_that_lacks_something_else_is_refused(recording: Recording, tmp_path: Path) -> None:
+    path = tmp_path / "damaged"
+    recording.save(path)
+    with np.load(path) as archive:
+        arrays = {name: archive[name] for name in archive.files if name != "kv_tokens"}
+    with path.open("wb") as target:
+        np.savez(target, **arrays)
+
+    with pytest.raises(RecordingError):
+        Recording.load(path)

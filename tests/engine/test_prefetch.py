@@ -149,3 +149,23 @@ def test_a_file_cut_short_is_reported_when_an_expert_is_needed(prefetch: str, tm
 def test_an_unknown_way_of_prefetching_is_refused_by_name() -> None:
     with pytest.raises(InvalidRequestError, match="prefetch must be one of auto, always, never, not 'maybe'"):
         small_config(prefetch="maybe")
+
+
+def test_the_rows_of_the_steps_add_up_to_what_was_counted() -> None:
+    with open_small(MIXTRAL, expert_cache_experts=5, prefetch="always") as engine:
+        answers(engine)
+        steps, total = engine.telemetry.steps(), engine.stats().foresight
+    columns = (steps.experts_foreseeable, steps.experts_foreseen, steps.experts_asked)
+    assert [int(column.sum()) for column in columns] == [total.foreseeable, total.foreseen, total.asked]
+    columns = (steps.asked_bytes, steps.asked_used, steps.asked_unused)
+    assert [int(column.sum()) for column in columns] == [total.asked_bytes, total.used, total.unused]
+    assert (steps.asked_used + steps.asked_unused == steps.experts_asked).all()
+    assert (steps.experts_foreseen <= steps.experts_foreseeable).all()
+
+
+def test_nothing_is_counted_where_nothing_is_asked_for() -> None:
+    with open_small(MIXTRAL, expert_cache_experts=5, prefetch="never") as engine:
+        answers(engine)
+        steps = engine.telemetry.steps()
+    assert not steps.experts_foreseeable.any()
+    assert not steps.experts_asked.any()

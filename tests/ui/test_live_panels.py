@@ -395,3 +395,16 @@ def test_panels_that_are_opened_share_a_place_when_the_window_is_too_low_for_the
     cache.toggleViewAction().trigger()
     assert window.tabifiedDockWidgets(cache) == [time]
     assert window.height() == 1000
+
+
+def test_the_cache_panel_says_how_much_was_foreseen_and_what_was_asked_for_in_vain(bench: Bench) -> None:
+    bench.window.show()
+    dock = bench.docks.docks["cache"]
+    dock.show()
+    panel: Any = dock.panel
+    bench.docks.feed.steps = MadeUpRun(loads=3).steps()
+    panel.show_steps()
+    assert panel.summary.text().endswith("67 % foreseen · 384 asked for ahead, 50 % in vain")
+    bench.docks.feed.steps = MadeUpRun().steps()
+    panel.show_steps()
+    assert "foreseen" not in panel.summary.text()

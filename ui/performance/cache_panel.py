@@ -88,6 +88,10 @@ class CachePanel(LivePanel):
             "column means that all were in memory. After a model is opened each expert is read once. Columns that go "
             "on mean that the cache is too small for this conversation: each read makes its token late."
         )
+        self.help_text += " " + self.tr(
+            "While experts come from the disk, those that the next layer will probably need are asked for in advance: "
+            "how many of the needed ones had been foreseen, and how many were asked for in vain, stands below."
+        )
         self.chart = CacheChart(self)
         self.column.addWidget(self.chart, 1)
 
@@ -108,6 +112,7 @@ class CachePanel(LivePanel):
         used, read = int(steps.experts_used.sum()), int(steps.expert_loads.sum())
         waited_ms = float(self._disk_us(steps)) / 1e3
         text = self.tr("{share} % found in memory · {read} read, {size}, {time} waited · {evicted} gave way")
+        asked = int(steps.experts_asked.sum())
         self.summary.setText(
             text.format(
                 share=f"{100 * (1 - min(read, used) / used):.1f}",
@@ -116,6 +121,16 @@ class CachePanel(LivePanel):
                 time=fmt.duration(waited_ms),
                 evicted=fmt.count(int(steps.expert_evictions.sum())),
             )
+            + (f" · {self._foresight(steps, asked)}" if asked else "")
+        )
+
+    def _foresight(self, steps: Steps, asked: int) -> str:
+        text = self.tr("{recall} % foreseen · {asked} asked for ahead, {wasted} % in vain")
+        judged = max(1, int(steps.asked_used.sum() + steps.asked_unused.sum()))
+        return text.format(
+            recall=f"{100 * int(steps.experts_foreseen.sum()) / max(1, int(steps.experts_foreseeable.sum())):.0f}",
+            asked=fmt.count(asked),
+            wasted=f"{100 * int(steps.asked_unused.sum()) / judged:.0f}",
         )
 
     @staticmethod
