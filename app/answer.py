@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _SAVE_EVERY_S = 0.5
-_PAUSE_S = 0.08  # between two looks at what has come; a token that comes later than that is shown at once
+_PAUSE_S = 0.1  # between two looks at what has come; a token that comes later than that is shown at once
 
 
 class Answer:
