@@ -13,7 +13,8 @@ from app import paths, starter
 from app.commands.chat_options import add_options, engine_config, sampling_params
 from app.commands.chat_session import ChatSession
 from app.commands.chat_terminal import converse, converse_by_lines
-from app.commands.output import ReasoningWriter, write
+from app.commands.output import ReasoningWriter, say, write
+from app.commands.perf_report import perf_report
 from app.commands.progress_line import ProgressLine
 from app.jobs import Job
 from app.settings import Settings
@@ -54,8 +55,7 @@ def run(options: argparse.Namespace) -> int:
                 converse_by_lines(session)
             else:
                 converse(session)
-            return 0
-        if options.json:
+        elif options.json:
             answer = session.answer(question, lambda _: None)
             print(json.dumps({**answer.figures(), "load_ms": round(load_ms, 3)}, ensure_ascii=False))
         else:
@@ -63,6 +63,9 @@ def run(options: argparse.Namespace) -> int:
             answer = session.answer(question, writer.answer, writer.reasoning)
             writer.close()
             write("" if answer.text.endswith("\n") else "\n")
+        if options.perf:
+            for line in perf_report(engine.telemetry.steps()):
+                say(line)
     return 0
 
 

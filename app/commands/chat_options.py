@@ -21,6 +21,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--think", metavar="HOW", help="on or off; low, medium or high: what the model knows of these")
     parser.add_argument("--no-prompt", action="store_true", help="a message per input line; print only the answers")
     parser.add_argument("--json", action="store_true", help="print one JSON object (with -p or text from a pipe)")
+    parser.add_argument("--perf", action="store_true", help="say at the end where the time went, with advice")
 
     sampling = parser.add_argument_group("sampling")
     sampling.add_argument("--temperature", type=_number(0, math.inf), metavar="T", help="0: always the likeliest token")
