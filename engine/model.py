@@ -308,8 +308,9 @@ class Model:
 
     def _foresee(self) -> None:
         """Let the run that is about to begin ask for experts ahead, where that is of use."""
-        self.store.asks_disk = self._foresight.reads_disk()
-        self.batch.foresee(self._foresight.is_of_use(self.store.asks_disk))
+        if self._foresight.is_possible:
+            self.store.asks_disk = self._foresight.reads_disk()
+            self.batch.foresee(self._foresight.is_of_use(self.store.asks_disk))
 
     def _choices(self, index: int) -> np.ndarray[Any, Any]:
         """The experts that the newest run's tokens chose in the MoE layer `index`."""

@@ -23,6 +23,9 @@ class ForesightSums:
     unused: int
 
 
+_NOTHING = ForesightSums(0, 0, 0, 0, 0, 0)
+
+
 class Foresight:
     """One model's. `sums` are the six cells that the kernel `foresee` adds to; None where the plan has none of it."""
 
@@ -34,7 +37,12 @@ class Foresight:
 
     @property
     def sums(self) -> ForesightSums:
-        return ForesightSums(*self._sums.tolist()) if self._sums else ForesightSums(0, 0, 0, 0, 0, 0)
+        return ForesightSums(*self._sums.tolist()) if self._sums else _NOTHING
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether the plan can foresee anything at all."""
+        return self._sums is not None
 
     def reads_disk(self) -> bool:
         """Whether experts come from the disk, as far as is known. To be asked once before each run."""
