@@ -9,6 +9,7 @@ from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication, QWidget
 
+from ui.chat.code_view import CodeView
 from ui.chat.conversation_view import ConversationView
 from ui.chat.message_view import MessageView
 from ui.chat.shown_message import MessageState, ShownMessage
@@ -61,7 +62,9 @@ def test_an_answer_that_grows_looks_as_if_it_had_been_painted_at_once(view: Conv
         assert_is_as_painted_at_once(view, text)
 
 
-def test_blocks_of_all_kinds_that_grow_look_as_if_they_had_been_painted_at_once(view: ConversationView) -> None:
+def test_blocks_of_all_kinds_that_grow_look_as_if_they_had_been_painted_at_once(
+    view: ConversationView, qtbot: Any
+) -> None:
     text = (
         "A list:\n\n1. one\n2. `two`\n\n```python\nx = 1\n```\n\n> quoted\n\n|a|b|\n|-|-|\n|1|2|\n\n# Head\n\nThe end."
     )
@@ -70,6 +73,7 @@ def test_blocks_of_all_kinds_that_grow_look_as_if_they_had_been_painted_at_once(
     for end in range(2, len(text), 3):
         view.update_message(replace(answer, text=text[:end]))
         view.flush()
+        qtbot.waitUntil(lambda: not any(code.is_being_coloured for code in view.findChildren(CodeView)))
         assert_is_as_painted_at_once(view, text[:end])
 
 

@@ -94,6 +94,11 @@ class CodeView(QWidget):
         if is_final or perf_counter() >= self._recolour_at:
             self._ask_for_colour()
 
+    @property
+    def is_being_coloured(self) -> bool:
+        """Whether colours are still to come for what has been shown."""
+        return self._request is not None
+
     def _ask_for_colour(self) -> None:
         if self._wants_colour and self._request is None:
             self._wants_colour = False
