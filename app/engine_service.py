@@ -278,7 +278,10 @@ class EngineService:
             try:
                 command = self._commands.get(block=not (self._running or self._reads_ahead))
             except queue.Empty:
-                self._step() if self._running else self._read_ahead()
+                if self._running:
+                    self._step()
+                else:
+                    self._read_ahead()
                 continue
             if command is None:
                 break
@@ -360,12 +363,13 @@ class EngineService:
             self._fail_all(EngineFailureError("The engine ended the answer without saying why; see the log."))
 
     def _read_ahead(self) -> None:
-        assert self._engine is not None
-        try:
-            self._reads_ahead = self._engine.read_ahead()
-        except Exception:  # whoever needs such an expert will be told
-            self._reads_ahead = False
-            logger.exception("Experts could not be loaded ahead")
+        engine, self._reads_ahead = self._engine, False
+        assert engine is not None
+
+        def load() -> None:
+            self._reads_ahead = engine.read_ahead()
+
+        self._try(load, "Experts could not be loaded ahead")  # whoever needs one of them will be told
 
     def _deliver(self, delta: Delta) -> None:
         generation = self._running.get(delta.request_id)

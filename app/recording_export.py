@@ -81,6 +81,8 @@ def as_chrome_trace(recording: Recording) -> str:
 
 def as_csv(recording: Recording) -> str:
     """A line a step: its figures, its bands and each worker's busy time, all in microseconds."""
+    from engine.steps import FORESIGHT  # noqa: PLC0415 - loading the engine takes a while
+
     steps = recording.steps
     figures = (
         "numbers",
@@ -96,12 +98,7 @@ def as_csv(recording: Recording) -> str:
         "expert_loads",
         "expert_evictions",
         "disk_bytes",
-        "experts_foreseeable",
-        "experts_foreseen",
-        "experts_asked",
-        "asked_used",
-        "asked_unused",
-        "asked_bytes",
+        *FORESIGHT,
         "weight_bytes",
         "kv_tokens",
     )

@@ -205,7 +205,7 @@ def give_back(address: int, n_bytes: int) -> None:
         _libc.madvise(first, last - first, _MADV_DONTNEED)
 
 
-def read_ahead(address: int, n_bytes: int) -> None:
+def ask_for_pages(address: int, n_bytes: int) -> None:
     """Ask for the pages of a mapped file to be read; whoever touches one before it is there waits for it."""
     last = address + n_bytes
     for start in range(address // _PAGE_BYTES * _PAGE_BYTES, last, _READ_AHEAD_BYTES):

@@ -39,7 +39,7 @@ from engine import MemoryPlan  # noqa: E402
 from engine.hardware.system_files import SystemFiles  # noqa: E402
 from tests.app.test_recording import made as made_recording  # noqa: E402
 from tests.app.test_routing import made as made_routes  # noqa: E402
-from tests.support.made_up_run import MadeUpRun  # noqa: E402
+from tests.support.made_up_run import MadeUpRun, let_run  # noqa: E402
 from tests.support.made_up_steps import MadeUpTelemetry  # noqa: E402
 from tests.support.qt_loop import Run, qt_loop  # noqa: E402
 from tests.support.recorded_machines import write_machine  # noqa: E402
@@ -277,25 +277,10 @@ def fix_and_open(gallery: Gallery, page: Any) -> None:
     open_rows("governor")(gallery, page)
 
 
-class Ran:
-    """A model that has answered, as far as "why is it slow?" looks."""
-
-    name, type_name = "Tiny", "Q4_K"
-
-    def __init__(self, run: MadeUpRun) -> None:
-        self._run = run
-        self.moe_layers: list[int] = []
-        self.slab_bytes: list[int] = []
-
-    def steps(self, after: int = 0) -> Any:
-        return self._run.steps()
-
-
 def why(name: str, run: MadeUpRun | None) -> Callable[[Gallery], QWidget]:
     def make(gallery: Gallery) -> QWidget:
         if run is not None:
-            gallery.service.info = gallery.service.telemetry = Ran(run)
-            gallery.service.memory = MemoryPlan(10, 0, 10, 10, {"transparent huge pages": 30})
+            let_run(gallery.service, run)
         return system(name, ask_why, height=620)(gallery)
 
     return make

@@ -10,7 +10,7 @@ import numpy as np
 from engine.errors import InvalidRequestError
 from engine.experts.victims import Victims
 from engine.loader import Loader
-from engine.memory import Memory, read_ahead, view
+from engine.memory import Memory, ask_for_pages, view
 from engine.models.mixture import MoeLayer
 from engine.models.weights import Packing
 
@@ -66,7 +66,7 @@ class ExpertStore:
             packings += self._packings(index, expert, slab)
         try:
             for packing in packings if self.asks_disk else ():
-                read_ahead(packing.source, packing.source_bytes)
+                ask_for_pages(packing.source, packing.source_bytes)
             loader.load(packings)
         except BaseException:
             self._free += slabs  # their contents are unknown, so nobody may find them
@@ -110,8 +110,8 @@ class ExpertStore:
 
     def _packings(self, index: int, expert: int, slab: int) -> list[Packing]:
         experts = self._layers[index].experts
-        parts = zip((experts.gate, experts.up, experts.down), experts.sources[expert], experts.row_bytes, strict=True)
+        parts = zip(experts.matrices, experts.sources[expert], experts.matrix_bytes, experts.row_bytes, strict=True)
         return [
-            Packing(matrix, source, row_bytes * matrix.n_rows, row_bytes, slab + matrix.address)
-            for matrix, source, row_bytes in parts
+            Packing(matrix, source, n_bytes, row_bytes, slab + matrix.address)
+            for matrix, source, n_bytes, row_bytes in parts
         ]

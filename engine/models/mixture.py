@@ -220,9 +220,7 @@ class Mixture(Parts):
     def _ask(self, next_prefix: str) -> None:
         """Let the disk read what the layer `next_prefix` is expected to need."""
         experts, n_experts = self._experts_of(next_prefix), self.hyper.n_experts
-        gate_bytes, up_bytes, down_bytes = (
-            matrix.n_rows * n_bytes for matrix, n_bytes in zip(experts.matrices, experts.row_bytes, strict=True)
-        )
+        gate_bytes, up_bytes, down_bytes = experts.matrix_bytes
         sources = self.buffer(f"{next_prefix}sources of experts", 8 * 3 * n_experts)
 
         def fill() -> None:

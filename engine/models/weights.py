@@ -94,7 +94,13 @@ class ExpertLayer:
     @property
     def source_bytes(self) -> int:
         """Of one expert in the file."""
-        return sum(matrix.n_rows * n_bytes for matrix, n_bytes in zip(self.matrices, self.row_bytes, strict=True))
+        return sum(self.matrix_bytes)
+
+    @property
+    def matrix_bytes(self) -> tuple[int, int, int]:
+        """Of one expert's gate, up and down in the file."""
+        gate, up, down = self.row_bytes
+        return gate * self.gate.n_rows, up * self.up.n_rows, down * self.down.n_rows
 
     @property
     def matrices(self) -> tuple[Matrix, Matrix, Matrix]:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
-import mmap
-import os
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,12 +17,12 @@ from engine.gguf import GGUFReader
 from engine.hardware.cpu import usable_cores
 from engine.kernels.library import load_library
 from engine.kernels.tiers import choose_tier
-from engine.memory import Memory, MemoryPlan, check_fits, read_ahead, view
+from engine.memory import Memory, MemoryPlan, ask_for_pages, check_fits, view
 from engine.model import _build
 from engine.models.hyperparameters import Hyperparameters
 from engine.models.keys import Keys
 from tests.engine.compact import LLAMA, MIXTRAL, NAMES, model_path, open_small, small_config
-from tests.support.waiting import still_patient
+from tests.support.cold_file import cold_file, n_pages_in_memory, wait_for_pages
 
 HUGE = 2 << 20
 
@@ -185,30 +181,11 @@ def test_a_refusal_of_the_system_is_told_after_the_sum_of_all_parts(monkeypatch:
     memory.close()
 
 
-def n_pages_in_memory(address: int, n_bytes: int) -> int:
-    pages = (ctypes.c_ubyte * (n_bytes // mmap.PAGESIZE))()
-    libc = ctypes.CDLL(None, use_errno=True)
-    assert libc.mincore(ctypes.c_void_p(address), ctypes.c_size_t(n_bytes), pages) == 0, ctypes.get_errno()
-    return sum(page & 1 for page in pages)
-
-
 def test_pages_that_are_asked_for_come_without_being_touched_and_only_they(tmp_path: Path) -> None:
-    path, n_bytes, first = tmp_path / "weights", 40 << 20, 32 << 20
-    with path.open("wb") as file:
-        file.write(np.random.default_rng(0).bytes(n_bytes))
-        file.flush()
-        os.fsync(file.fileno())
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-        array = np.frombuffer(mapped, np.uint8)
-        address, wanted = array.ctypes.data + first, 3 << 20
-        if n_pages_in_memory(array.ctypes.data, n_bytes) == n_bytes // mmap.PAGESIZE:
-            pytest.skip("this folder's files are always in memory")
+    with cold_file(tmp_path / "weights", 40 << 20) as start:
+        address, wanted = start + (32 << 20), 3 << 20
 
-        read_ahead(address + 100, wanted - 200)
+        ask_for_pages(address + 100, wanted - 200)
 
-        is_patient = still_patient("reading ahead")
-        while n_pages_in_memory(address, wanted) < wanted // mmap.PAGESIZE and is_patient():
-            time.sleep(0.001)
-        assert n_pages_in_memory(array.ctypes.data, 16 << 20) == 0
-        del array
+        wait_for_pages(address, wanted)
+        assert n_pages_in_memory(start, 16 << 20) == 0

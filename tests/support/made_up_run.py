@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from engine import MemoryPlan
 from engine.steps import BANDS, Steps
 
 EVEN: Mapping[str, float] = {"experts": 0.7, "attention": 0.2, "output": 0.05, "waiting": 0.03, "host": 0.02}
@@ -73,3 +75,23 @@ class MadeUpRun:
             ttft_us=np.where(is_token, 0.0, wall_us),
             routes=np.zeros((n, 1, 2), np.int16),
         )
+
+
+class RanModel:
+    """A model that has answered, as far as "why is it slow?" looks: what it is, and its telemetry."""
+
+    name, type_name = "Tiny", "Q4_K"
+
+    def __init__(self, run: MadeUpRun) -> None:
+        self._run = run
+        self.moe_layers: list[int] = []
+        self.slab_bytes: list[int] = []
+
+    def steps(self, after: int = 0) -> Steps:
+        return self._run.steps()
+
+
+def let_run(service: Any, run: MadeUpRun) -> None:
+    """Let an engine service have a small model open that has answered."""
+    service.info = service.telemetry = RanModel(run)
+    service.memory = MemoryPlan(10, 0, 10, 10, {"transparent huge pages": 30})

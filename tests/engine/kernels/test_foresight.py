@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
-import mmap
-import os
-import time
 from pathlib import Path
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.kernels.library import KernelLibrary
 from tests.engine.kernels.operands import Array, at
-from tests.support.waiting import still_patient
+from tests.support.cold_file import cold_file, n_pages_in_memory, wait_for_pages
 
 
 def distinct_choices(rng: np.random.Generator, n_tokens: int, n_experts: int, top_k: int) -> Array:
@@ -85,36 +80,17 @@ def test_the_likeliest_that_are_missing_are_wanted_and_everything_is_counted(
     assert grown[4:] == [len(asked_before & needed), len(asked_before - needed)]
 
 
-def n_pages_in_memory(address: int, n_bytes: int) -> int:
-    pages = (ctypes.c_ubyte * (n_bytes // mmap.PAGESIZE))()
-    libc = ctypes.CDLL(None, use_errno=True)
-    assert libc.mincore(ctypes.c_void_p(address), ctypes.c_size_t(n_bytes), pages) == 0, ctypes.get_errno()
-    return sum(page & 1 for page in pages)
-
-
 def test_what_is_asked_for_comes_from_the_disk_without_being_touched(library: KernelLibrary, tmp_path: Path) -> None:
-    path, n_bytes, first, size = tmp_path / "weights", 40 << 20, 24 << 20, 1 << 20
-    with path.open("wb") as file:
-        file.write(np.random.default_rng(0).bytes(n_bytes))
-        file.flush()
-        os.fsync(file.fileno())
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-        array = np.frombuffer(mapped, np.uint8)
-        address, wanted = array.ctypes.data + first, np.array([5, 1])
-        if n_pages_in_memory(array.ctypes.data, n_bytes) == n_bytes // mmap.PAGESIZE:
-            pytest.skip("this folder's files are always in memory")
-        sources = np.zeros((6, 3), np.int64)
+    size, wanted, sources = 1 << 20, np.array([5, 1]), np.zeros((6, 3), np.int64)
+    with cold_file(tmp_path / "weights", 40 << 20) as start:
+        address = start + (24 << 20)
         sources[1] = [address + 8 + part * size for part in range(3)]
 
         sizes = {"gate_bytes": size - 8, "up_bytes": size, "down_bytes": size}
         library.run("ask", 1, wanted=at(wanted), sources=at(sources), **sizes)
 
-        is_patient = still_patient("reading ahead")
-        while n_pages_in_memory(address, 3 * size) < 3 * size // mmap.PAGESIZE and is_patient():
-            time.sleep(0.001)
-        assert n_pages_in_memory(array.ctypes.data, 8 << 20) == 0
-        del array
+        wait_for_pages(address, 3 * size)
+        assert n_pages_in_memory(start, 8 << 20) == 0
 
 
 def test_to_ask_for_what_is_no_mapped_file_does_no_harm(library: KernelLibrary) -> None:

@@ -13,28 +13,11 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.engine_service import EngineService
-from engine import MemoryPlan
-from tests.support.made_up_run import MadeUpRun
+from tests.support.made_up_run import MadeUpRun, let_run
 from tests.support.waiting import until
 from tests.ui.diagnostics.test_system_page import Machine, make_page
 from ui.diagnostics.why import WhyQuestion
 from ui.diagnostics.why_view import WhyButton, WhyView
-
-
-class Info:
-    name, type_name = "Tiny", "Q4_K"
-
-
-class Telemetry:
-    """An engine's, as far as the question reads it."""
-
-    def __init__(self, run: MadeUpRun) -> None:
-        self._run = run
-        self.moe_layers: list[int] = []
-        self.slab_bytes: list[int] = []
-
-    def steps(self, after: int = 0) -> Any:
-        return self._run.steps()
 
 
 @pytest.fixture
@@ -50,9 +33,7 @@ async def question(machine: Machine, qapp: object) -> AsyncIterator[WhyQuestion]
 
 
 def run_a_model(question: WhyQuestion, run: MadeUpRun) -> None:
-    service: Any = question._service
-    service.info, service.telemetry = Info(), Telemetry(run)
-    service.memory = MemoryPlan(10, 0, 10, 10, {"transparent huge pages": 30})
+    let_run(question._service, run)
 
 
 async def answered(question: WhyQuestion) -> None:
